@@ -3,10 +3,11 @@
 DATA holds MQ2008, OHSUMED, MSLR-sample, LightGBM-lambdarank and Expedia. Each system is trained on
 the training part of five folds, stops early or is tuned on the validation part, and is measured on
 the test part: nDCG@10 by the standard convention, documents shuffled. All models have at most 500
-trees and one thread. *tuned* means: the best of `--trials` settings on the validation part, the
-first of which are the documented ones, the others Optuna's. Rankers of ours are trained once more
-on training and validation data (`refit`), which peers do not offer: `blend, without refit` shows
-what that brings.
+trees and one thread. *with ranks* means: with the rank of each value inside its query as a further
+column, which the blend makes for itself. *tuned* means: the best of `--trials` settings on the
+validation part, the first of which are the documented ones, the others Optuna's. Rankers of ours
+are trained once more on training and validation data (`refit`), which peers do not offer: `blend,
+without refit` shows what that brings.
 
 Every cell (collection, fold, system) is kept in FOLDER: a run that was stopped goes on, and the
 tables come from what is there. Times are processor seconds of training, which other work on the
@@ -31,8 +32,15 @@ import numpy as np
 
 import rankloop as rl
 from benchmarks.quality_data import FOLDS, SETS, folds
-from benchmarks.quality_systems import METRIC, PEERS, SYSTEMS, AppendResult, best_of
-from rankloop.data.io.files import replace_when_done
+from benchmarks.quality_systems import (
+    METRIC,
+    PEERS,
+    PEERS_WITH_RANKS,
+    SYSTEMS,
+    AppendResult,
+    best_of,
+)
+from rankloop.data.io.replacing import replace_when_done
 from rankloop.measures.significance import paired_t
 
 if TYPE_CHECKING:
@@ -142,7 +150,12 @@ def tables(found: dict[str, dict[str, list[dict[str, Any]]]]) -> str:
             for name in names
         ]
         seconds.append(f"| {system} | {' | '.join(times)} |")
-    compared = [compare(values, names, one) for one in (BEST, "blend, without refit", "auto")]
+    peers = {s for s in SYSTEMS if s.removesuffix(", tuned") in PEERS}
+    compared = [
+        compare(values, names, one, peers) for one in (BEST, "blend, without refit", "auto")
+    ]
+    if any(s in PEERS_WITH_RANKS for s in systems):
+        compared.append(compare(values, names, BEST, {*PEERS_WITH_RANKS}, " with ranks"))
     return "\n".join([*quality, *compared, *seconds])
 
 
@@ -163,20 +176,26 @@ def shown(of: dict[str, Values], system: str) -> str:
     return f"**{text}**" if of[system].mean() == max(v.mean() for v in of.values()) else text
 
 
-def compare(values: dict[str, dict[str, Values]], names: list[str], ours: str) -> str:
+def compare(
+    values: dict[str, dict[str, Values]],
+    names: list[str],
+    ours: str,
+    peers: set[str],
+    kind: str = "",
+) -> str:
     """Return how far one system is from the best peer of each collection, and over all.
 
     Over all, the mean of the collections' differences is compared with its standard error.
     """
-    lines = [f"\n{ours}, against the best peer of each collection\n"]
+    lines = [f"\n{ours}, against the best peer{kind} of each collection\n"]
     lines += ["| | best peer | difference | p |", "|---|---|---:|---:|"]
     means, errors = [], []
     for name in names:
         of = values[name]
-        peers = [s for s in of if s.removesuffix(", tuned") in PEERS]
-        if ours not in of or not peers:
+        trained = [s for s in of if s in peers]
+        if ours not in of or not trained:
             continue
-        best = max(peers, key=lambda s: of[s].mean())
+        best = max(trained, key=lambda s: of[s].mean())
         gain = of[ours] - of[best]
         p = paired_t(of[ours], of[best])
         lines.append(f"| {name} | {best} | {gain.mean():+.4f} ± {error(gain):.4f} | {p:.3f} |")

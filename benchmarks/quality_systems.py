@@ -8,7 +8,7 @@ rankers is tuned in the same way; all others have their defaults.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,8 +17,9 @@ import rankloop as rl
 from rankloop.features.columns import needs_description
 from rankloop.rankers.ensembles.blend import default_members
 from rankloop.rankers.ensembles.views import description
-from rankloop.rankers.search import Options, Range
+from rankloop.rankers.search import OneOf, Range
 from rankloop.rankers.training import describe_if_needed
+from rankloop.rankers.wrappers.maps import map_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -162,6 +163,23 @@ def catboost(
     return AppendResult(model.predict(pools[1]), model.predict(pools[2]), seconds)
 
 
+def with_ranks(system: System) -> System:
+    """Return a system that also sees the rank of each value inside its query, as a column each."""
+
+    def train(*given: Any) -> AppendResult:
+        *parts, settings = given
+        return system.train(*map(add_ranks, parts), settings)
+
+    return replace(system, train=train)
+
+
+def add_ranks(data: QueryDataset) -> QueryDataset:
+    """Return the data with a column of ranks for each feature; missing values rank lowest."""
+    known = np.where(np.isnan(data.X), np.finfo(np.float32).min, data.X)
+    X = np.hstack([data.X, map_rows(("rank",), known, data.offsets)])
+    return replace(data, X=X, feature_names=None, features=None)
+
+
 OURS = {
     "blend": ours(lambda _: rl.Blend()),
     "blend, without refit": ours(lambda _: rl.Blend(refit=False)),
@@ -189,7 +207,7 @@ PEERS = {
             "num_leaves": Range(7, 63, log=True, whole=True),
             "min_data_in_leaf": Range(5, 80, log=True, whole=True),
             "min_sum_hessian_in_leaf": Range(1e-3, 5.0, log=True),
-            "feature_fraction": Options((0.3, 0.6, 1.0)),
+            "feature_fraction": OneOf((0.3, 0.6, 1.0)),
             "learning_rate": Range(0.02, 0.1, log=True),
         },
         True,
@@ -213,7 +231,7 @@ PEERS = {
         {
             "max_depth": Range(3, 8, whole=True),
             "min_child_weight": Range(0.1, 20, log=True),
-            "colsample_bytree": Options((0.3, 0.6, 1.0)),
+            "colsample_bytree": OneOf((0.3, 0.6, 1.0)),
             "eta": Range(0.02, 0.1, log=True),
         },
         True,
@@ -230,13 +248,14 @@ PEERS = {
         True,
     ),
 }
+PEERS_WITH_RANKS = {f"{name}, with ranks": with_ranks(system) for name, system in PEERS.items()}
 TUNED = {
     "lambdamart from linear": System(
         ours(from_linear).train,
         {"feature_fraction": 0.6, "rate": 0.05, "leaves": 15, "lambda_l2": 0.1},
         {
             "leaves": Range(7, 63, log=True, whole=True),
-            "feature_fraction": Options((0.3, 0.6, 1.0)),
+            "feature_fraction": OneOf((0.3, 0.6, 1.0)),
             "lambda_l2": Range(0.01, 10.0, log=True),
             "rate": Range(0.02, 0.1, log=True),
         },
@@ -245,7 +264,7 @@ TUNED = {
     **{name: system for name, system in PEERS.items() if system.space},
 }
 SYSTEMS: dict[str, tuple[System, bool]] = {
-    **{name: (system, False) for name, system in (OURS | PEERS).items()},
+    **{name: (system, False) for name, system in (OURS | PEERS | PEERS_WITH_RANKS).items()},
     **{f"{name}, tuned": (system, True) for name, system in TUNED.items()},
 }
 """Every system by its name in the table, and whether it is tuned."""
@@ -283,7 +302,7 @@ def best_of(
 
 
 def suggested(trial: Any, name: str, search: Search) -> Any:
-    if isinstance(search, Options):
+    if isinstance(search, OneOf):
         return trial.suggest_categorical(name, list(search.values))
     if search.whole:
         return trial.suggest_int(name, int(search.low), int(search.high), log=search.log)

@@ -84,6 +84,7 @@ def test_the_surface():
             "ERR",
             "CONVENTIONS",
             "compare_runs",
+            "explain",
             "explain_measure",
             "scorer",
             "Auto",

@@ -30,6 +30,7 @@ from .exceptions import DataError as DataError
 from .exceptions import ModelError as ModelError
 from .exceptions import RankloopError as RankloopError
 from .experiments.comparison import compare as compare
+from .experiments.explaining import explain as explain
 from .experiments.progressive import stream as stream
 from .experiments.report import write_report as write_report
 from .experiments.tuning import tune as tune

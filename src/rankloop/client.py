@@ -37,7 +37,7 @@ if TYPE_CHECKING:
             """Return the rows."""
             ...
 
-    Features = Iterable[float] | Mapping[str, float]
+    Features = Iterable[float] | Mapping[str, object]
     Changes = Mapping[str, Mapping[str, object]] | Iterable[str] | Frame
 
 _AGAIN = (429, 502, 503, 504)
@@ -219,7 +219,8 @@ class Client(_Requests):
     def rank(self, items: Mapping[str, Features] | Iterable[str], **more: object) -> RankingAnswer:
         """Rank items; `more` has other fields of the request.
 
-        Items are a mapping from ids to features, or only ids if the loop computes features.
+        Items are a mapping from ids to features, or only ids if the loop computes features. By
+        name, features may be texts and dates, if the loop defines them so; None is a missing value.
         """
         return RankingAnswer.read(self.send("POST", "rank", self._rank(items, more)))
 
@@ -311,7 +312,8 @@ class AsyncClient(_Requests):
     ) -> RankingAnswer:
         """Rank items; `more` has other fields of the request.
 
-        Items are a mapping from ids to features, or only ids if the loop computes features.
+        Items are a mapping from ids to features, or only ids if the loop computes features. By
+        name, features may be texts and dates, if the loop defines them so; None is a missing value.
         """
         return RankingAnswer.read(await self.send("POST", "rank", self._rank(items, more)))
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import rankloop as rl
+from rankloop.cli.progress import describe_progress
 from rankloop.data.simulate import mslr_like
+from rankloop.experiments.comparison import ComparisonProgress
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +133,13 @@ def test_errors_come_before_the_work(run, folder, options, complaint, monkeypatc
     done = run("compare", folder, *options)
     assert done.code == 2
     assert complaint in done.complaint
+
+
+def test_progress_says_how_long_it_takes():
+    cell = ComparisonProgress("auto", "Fold1", "started", 3, 15, 200.0)
+    line = describe_progress(cell, ["auto on Fold1"])
+    assert line == "3 of 15 done, about 4 min left: auto on Fold1"
+    some = ComparisonProgress("auto", "Fold1", "done", 1, 15, 8.0, ("blend", "slam"))
+    assert describe_progress(some, []) == "1 of 15 done, about 8 s left, and more for blend, slam"
+    first = ComparisonProgress("auto", "Fold1", "started", 0, 15)
+    assert describe_progress(first, []) == "0 of 15 done, time left unknown"

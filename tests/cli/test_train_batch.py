@@ -81,3 +81,15 @@ def test_a_blend_from_file_to_scores(ok, files):
     features = told[0]["features"]
     shown = f"{', '.join(features[:5])} and {len(features) - 5} more"
     assert shown in ok("explain", model).out
+
+
+def test_score_finds_the_query_column_that_the_model_was_trained_with(ok, run, tmp_path):
+    rows = ["session,label,price,stars"]
+    rows += [f"s{k // 4},{k % 3},{(7 * k) % 11},{k % 5}" for k in range(48)]
+    (tmp_path / "shop.csv").write_text("\n".join(rows))
+    model = tmp_path / "model.rlm"
+    ok("train", tmp_path / "shop.csv", "--query", "session", "-o", model, "-r", "blend")
+    scores = ok("score", model, tmp_path / "shop.csv").out
+    assert scores == ok("score", model, tmp_path / "shop.csv", "--query", "session").out
+    assert len(scores.splitlines()) == 48
+    assert "no column is named" in run("inspect", tmp_path / "shop.csv").err

@@ -255,6 +255,9 @@ class TestResuming:
         assert not set(first) & set(second)
         assert results(again) == results(whole)
         states = [p.state for p in seen]
+        assert seen[-1].left == 0
+        assert seen[0].left is not None, "kept results tell how long the others take"
+        assert all(p.result is not None for p in seen if p.state != "started")
         assert (states.count("kept"), states.count("done"), seen[-1].done) == (4, 5, 9)
 
     @pytest.mark.slow
@@ -378,3 +381,14 @@ def test_trials_deal_queries_again_and_are_compared_by_their_means():
 def test_splits_that_cannot_be(text):
     with pytest.raises(DataError, match="splits"):
         Trials.read(text, 5)
+
+
+def test_a_search_tells_how_long_it_will_take_before_it_ends(data):
+    seen = []
+    rl.compare(data, ["solar-ii", "slam"], folds=3, on_progress=seen.append)
+    first = [p for p in seen if p.ranker == "solar-ii" and p.fold == seen[0].fold]
+    assert [p.state for p in first][:2] == ["started", "started"]
+    assert (first[0].left, first[0].untimed) == (None, ())
+    assert first[1].left is not None
+    assert first[1].untimed == ("slam",)
+    assert (seen[-1].left, seen[-1].untimed) == (0, ())

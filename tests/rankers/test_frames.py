@@ -220,3 +220,30 @@ def test_a_missing_value_gets_no_score():
         with pytest.raises(DataError, match="feature 1 of a document of query 7 is nan, but Slam"):
             score(data)
     assert np.isfinite(rl.Described(rl.NewtonXENDCG()).fit(data).predict(data)).all()
+
+
+def test_a_series_is_no_table_and_no_measure_is_no_measure():
+    for column in (SHOP.label, SHOP.label.rename(None)):
+        with pytest.raises(DataError, match="cannot take a Series as a table"):
+            rl.from_table(column)
+    model = rl.Slam().fit(X, SHOP.label, qid=SHOP.qid)
+    for measure in ((), [], ["nDCG@10"], None):
+        with pytest.raises(rl.RankloopError, match="a measure is text such as"):
+            model.score(X, SHOP.label, qid=SHOP.qid, measure=measure)
+
+
+def test_arguments_of_wrong_types_are_named(tmp_path):
+    data = rl.from_table(SHOP, features=["price", "stars"])
+    for call, words in (
+        (lambda: rl.write_letor(data, tmp_path / "a.txt", sparse={1}), "sparse must be True or Fa"),
+        (
+            lambda: rl.QueryDataset(data.X, data.y, [[1], 2], data.query_ids),
+            "offsets must be one-d",
+        ),
+        (lambda: rl.XENDCG().fit(data, on_round=rl.nDCG), "on_round must be a function that takes"),
+    ):
+        with pytest.raises(DataError, match=words):
+            call()
+    seen = []
+    rl.XENDCG().fit(data, on_round=seen.append)
+    assert seen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from math import inf
 from typing import Any
@@ -52,5 +53,13 @@ def as_list(name: str, values: object, wanted: str) -> list[Any]:
 
 def check_callback(function: object) -> None:
     """Raise unless this can be called after each round, or is None."""
-    if function is not None and not callable(function):
+    if function is None:
+        return
+    try:
+        takes_one = callable(function) and inspect.signature(function).bind(None)
+    except TypeError:
+        takes_one = False
+    except ValueError:  # of a built-in function without a signature
+        return
+    if not takes_one:
         raise wrong_type("on_round", function, "a function that takes a Round")

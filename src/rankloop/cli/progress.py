@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import sys
 from contextlib import contextmanager
@@ -71,25 +72,52 @@ def _columns() -> tuple[ProgressColumn, ...]:
 
 @contextmanager
 def fold_progress() -> Iterator[Callable[[ComparisonProgress], None]]:
-    """Show how many parts of a comparison are done, and which are running, on a terminal."""
+    """Show on a terminal what runs, the time left, and the means of the folds that are done."""
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.live import Live
 
-    console = Console(stderr=True)
-    columns = _columns()
     running: list[str] = []
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
-        task = p.add_task("", total=None)
+    means: dict[str, list[float]] = {}
+    with Live(console=Console(stderr=True), transient=True, auto_refresh=False) as live:
 
         def show(cell: ComparisonProgress) -> None:
             name = f"{cell.ranker} on {cell.fold}"
+            if name in running:
+                running.remove(name)
             if cell.state == "started":
                 running.append(name)
-            elif name in running:
-                running.remove(name)
-            p.update(task, completed=cell.done, total=cell.total, description=", ".join(running))
+            mean = cell.result.measured[0].mean if cell.result is not None else None
+            if mean is not None:
+                means.setdefault(cell.ranker, []).append(mean)
+            line = describe_progress(cell, running)
+            best = sorted(means.items(), key=lambda item: -sum(item[1]) / len(item[1]))
+            rows = [f"  {sum(v) / len(v):.4f}  {ranker}  ({len(v)} done)" for ranker, v in best]
+            live.update("\n".join([line, *rows]))
+            if live.console.is_terminal:
+                live.refresh()
 
         yield show
+
+
+def describe_progress(cell: ComparisonProgress, running: list[str]) -> str:
+    """Return one line: how many parts of a comparison are done, the time left, and what runs."""
+    left = "time left unknown" if cell.left is None else f"about {show_seconds(cell.left)} left"
+    if cell.untimed:
+        left += f", and more for {', '.join(cell.untimed)}"
+    now = f": {', '.join(running)}" if running else ""
+    return f"{cell.done} of {cell.total} done, {left}{now}"
+
+
+def show_seconds(seconds: float) -> str:
+    """Return a time as text.
+
+    >>> show_seconds(8.2), show_seconds(100), show_seconds(4000)
+    ('9 s', '2 min', '1 h 7 min')
+    """
+    if seconds < 60:
+        return f"{math.ceil(seconds)} s"
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 @contextmanager

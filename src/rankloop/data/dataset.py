@@ -89,6 +89,7 @@ class QueryDataset:
     sample_weight, query_weight : (n,) and (q,) finite weights >= 0, or None for all equal
     rows : (n,) the caller's row of each row here, or None if the order is the caller's
     features : the description of each column, or None if all are numbers
+    query_name : the name that the column of query ids had, or None if it is not known
 
     Raises
     ------
@@ -118,6 +119,7 @@ class QueryDataset:
     query_weight: NDArray[np.float64] | None = None
     rows: NDArray[np.int64] | None = None
     features: Features | None = None
+    query_name: str | None = None
 
     def __post_init__(self) -> None:
         for name, values in validate_fields(self._values()).items():
@@ -190,6 +192,7 @@ class QueryDataset:
         grades = as_grades(y)
         n = len(matrix)
         check_length("y", grades, n)
+        query_name = getattr(qid, "name", None)
         if qid is not None:
             qid = as_ids(qid, "qid")
             check_length("qid", qid, n)
@@ -210,6 +213,7 @@ class QueryDataset:
                 None if query_weight is None else as_weights(query_weight, "query_weight")
             ),
             features=features,
+            query_name=query_name if isinstance(query_name, str) else None,
             has_missing=None if allow_nan else False,
         )
 
@@ -225,6 +229,7 @@ class QueryDataset:
         sample_weight: NDArray[np.float64] | None = None,
         query_weight: NDArray[np.float64] | None = None,
         features: Features | None = None,
+        query_name: str | None = None,
         has_missing: bool | None = None,
         in_place: bool = False,
     ) -> QueryDataset:
@@ -258,7 +263,7 @@ class QueryDataset:
             sample_weight = None if sample_weight is None else sample_weight[rows]
         values = (
             *(X, y, grouping.offsets, grouping.ids, doc_ids, feature_names),
-            *(sample_weight, query_weight, rows, features),
+            *(sample_weight, query_weight, rows, features, query_name),
         )
         return cls._from_checked(dict(zip(_FIELDS, values, strict=True)), has_missing)
 
@@ -439,6 +444,7 @@ class QueryDataset:
             "sample_weight": None if self.sample_weight is None else self.sample_weight[rows],
             "query_weight": None if self.query_weight is None else self.query_weight[queries],
             "features": self.features,
+            "query_name": self.query_name,
         }
         known = vars(self).get("has_missing")
         return self._from_checked(values, None if known else known)  # a part may have none missing

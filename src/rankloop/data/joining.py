@@ -66,6 +66,7 @@ def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
     sample_weight = _concat_optional([d.sample_weight for d in datasets], lengths, 1.0)
     feature_names = next((d.feature_names for d in datasets if d.n_features == width), None)
     features = _one_description(datasets)
+    query_name = next((d.query_name for d in datasets if d.query_name is not None), None)
     known = [vars(d).get("has_missing") for d in datasets]
     rows = _rows_of_callers([d.rows for d in datasets], lengths)
     joined = QueryDataset.from_grouping(
@@ -77,6 +78,7 @@ def join_and_free(datasets: list[QueryDataset]) -> QueryDataset:
         sample_weight=sample_weight,
         query_weight=weights,
         features=features,
+        query_name=query_name,
         has_missing=True if any(known) else None if None in known else False,
         in_place=True,
     )

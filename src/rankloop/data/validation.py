@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankloop import _core
+from rankloop._utils.arguments import check_type
 from rankloop._utils.messages import show_names
 from rankloop.data.grouping import TEXT, as_array, as_ids, as_texts
 from rankloop.data.memory import check_fits
@@ -285,6 +287,7 @@ def validate_fields(values: Mapping[str, Any]) -> dict[str, Any]:
         add("query_weight", as_weights(weights, "query_weight"), q, "queries")
     if (rows := values["rows"]) is not None:
         fields["rows"] = as_row_numbers(rows, n)
+    check_type("query_name", values.get("query_name"), (str, NoneType), "a name, or None")
     if (features := values.get("features")) is not None and len(features) != d:
         if not features.are_numbers:
             raise DataError(f"features describes {len(features)} columns, but X has {d}")
@@ -294,7 +297,10 @@ def validate_fields(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_offsets(offsets: ArrayLike, n: int) -> NDArray[np.int64]:
     """Return offsets of queries as int64: the first is 0, the last is n, and they never fall."""
-    values = np.asarray(offsets)
+    try:
+        values = np.asarray(offsets)
+    except ValueError as error:  # lists of different lengths
+        raise DataError(f"offsets must be one-dimensional: {error}") from None
     if values.ndim != 1 or not len(values) or values.dtype.kind not in "iu":
         raise DataError(
             "offsets must be a list of whole numbers: the row where each query "

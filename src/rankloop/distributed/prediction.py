@@ -30,7 +30,6 @@ def predict(ranker: Ranker, data: Any, *, client: Any = None, **options: Any) ->
     client : of the cluster, for parts; None: the client of this process
     options : of tables, such as `query` and `drop`; grades are not needed
     """
-    like = read_like(ranker)
     if hasattr(data, "map_partitions") and hasattr(data, "to_delayed"):
         import pandas as pd
 
@@ -38,10 +37,7 @@ def predict(ranker: Ranker, data: Any, *, client: Any = None, **options: Any) ->
         return data.map_partitions(score_frame, ranker, options, meta=meta)
     if not isinstance(data, str) and hasattr(data, "transform") and hasattr(data, "submit"):
         return data.map(score_rows, ranker, what="scoring")
-    given = {"features": like["like"], "labelled": False, **options}
-    given = {name: value for name, value in given.items() if value is not None}
-    if like["like"] is None:
-        given.pop("features", None)
+    given = {**_table_options(ranker), **options}
     return as_parts(data, client, **given).map(score_rows, ranker, what="scoring")
 
 
@@ -58,8 +54,13 @@ def score_frame(frame: Any, ranker: Ranker, options: dict[str, Any]) -> Any:
 
     if not len(frame):
         return pd.Series([], index=frame.index, dtype=np.float64, name="score")
-    like = read_like(ranker)["like"]
-    more = {} if like is None else {"features": like}
     rows = frame.reset_index(drop=True)
-    data = from_table(rows, allow_nan=True, **{"labelled": False, **more, **options})
+    data = from_table(rows, allow_nan=True, **{**_table_options(ranker), **options})
     return pd.Series(score_rows(data, ranker), index=frame.index, name="score")
+
+
+def _table_options(ranker: Ranker) -> dict[str, Any]:
+    """Return how tables are read for a model: with its columns, and without grades."""
+    like = read_like(ranker)
+    named = {"features": like["like"], "usual_query": like["usual_query"]}
+    return {"labelled": False, **{name: value for name, value in named.items() if value}}

@@ -30,13 +30,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ComparisonProgress:
-    """The state of one ranker on one fold, and how many of all are done."""
+    """The state of one ranker on one fold, and how many of all are done.
+
+    left : seconds until all are done, by the time that each ranker took so far, or the settings of
+        its first search; None if nothing is known yet
+    untimed : rankers of which nothing is known yet; they count nothing
+    result : the result, if it is done
+    """
 
     ranker: str
     fold: str
     state: Literal["started", "done", "kept"]
     done: int
     total: int
+    left: float | None = None
+    untimed: tuple[str, ...] = ()
+    result: FoldResult | None = None
 
 
 def compare(
@@ -151,7 +160,8 @@ class _Run:
     on_progress: Callable[[ComparisonProgress], None] | None
 
     def all(self, jobs: int, on: tuple[object, Deal] | None) -> dict[str, list[FoldResult]]:
-        self.done = 0
+        self.done, self.jobs, self.here = 0, jobs, on is None
+        self.expected: dict[str, float] = {}
         self.lock = threading.Lock()
         self.results: dict[tuple[str, int], FoldResult] = {}
         todo = []
@@ -190,7 +200,13 @@ class _Run:
         try:
             check_measurable(parts[1], self.measures, self.conventions)
             result = run_fold(
-                named_ranker, split.name, parts, self.measures, self.conventions, [self.seed, i]
+                named_ranker,
+                split.name,
+                parts,
+                self.measures,
+                self.conventions,
+                [self.seed, i],
+                lambda seconds: self._expect(named_ranker.name, split.name, seconds),
             )
         except RankloopError as error:
             raise DataError(f"{named_ranker.name} on {split.name}: {error}") from error
@@ -215,12 +231,38 @@ class _Run:
         with self.lock:
             self.results[result.ranker, i] = result
             self.done += 1
-        self._tell(result.ranker, result.fold, state)
+        self._tell(result.ranker, result.fold, state, result)
 
-    def _tell(self, ranker: str, fold: str, state: Literal["started", "done", "kept"]) -> None:
+    def _tell(
+        self,
+        ranker: str,
+        fold: str,
+        state: Literal["started", "done", "kept"],
+        result: FoldResult | None = None,
+    ) -> None:
         if self.on_progress is not None:
             total = len(self.named_rankers) * len(self.splits)
-            self.on_progress(ComparisonProgress(ranker, fold, state, self.done, total))
+            so_far = self.done, total, *self._seconds_left()
+            self.on_progress(ComparisonProgress(ranker, fold, state, *so_far, result))
+
+    def _expect(self, ranker: str, fold: str, seconds: float) -> None:
+        """Remember how long a fold will take, after some settings of a search."""
+        self.expected[ranker] = seconds
+        self._tell(ranker, fold, "started")
+
+    def _seconds_left(self) -> tuple[float | None, tuple[str, ...]]:
+        """Return the seconds that remain, and the rankers of which nothing is known yet."""
+        took: dict[str, list[float]] = {ranker.name: [] for ranker in self.named_rankers}
+        with self.lock:
+            for (name, _), result in self.results.items():
+                took[name].append(result.seconds)
+        known = {name: sum(some) / len(some) for name, some in took.items() if some}
+        known = {**self.expected, **known}
+        if not known or not self.here:
+            return None, ()
+        folds = len(self.splits)
+        left = sum(seconds * (folds - len(took[name])) for name, seconds in known.items())
+        return left / self.jobs, tuple(name for name in took if name not in known)
 
     def _key(self, named_ranker: NamedRanker, i: int) -> dict[str, object]:
         from rankloop import __version__

@@ -1,24 +1,130 @@
-"""What features add to scores, for any ranker: in total, or for each document."""
+"""What a model uses, and what features add to its scores: in total, or for each document."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from rankloop._utils.arguments import check_type
+from rankloop._utils.tabular import Tabular, show
+from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError
 from rankloop.features.columns import Features
 from rankloop.measures.ranking import rank_order
+from rankloop.rankers.base import Ranker
+from rankloop.rankers.parameters import check_whole
+from rankloop.rankers.training import as_data_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
-    from rankloop.rankers.base import Ranker
     from rankloop.rankers.explaining import Parts
 
 _MAX_QUERIES = 200
 _MAX_ROWS = 5_000
+_FEW = 5
+_SIGNED = {"weight", "coefficient", "alpha", "effect"}
+
+
+class Explanation(Tabular, Sequence["dict[str, Any]"]):
+    """The rows of an explanation, the most important first; each is a dictionary.
+
+    It prints as a table, and is one in notebooks, with the largest few of many values in a row.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @overload
+    def __getitem__(self, place: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Explanation: ...
+    def __getitem__(self, place: int | slice) -> dict[str, Any] | Explanation:
+        if isinstance(place, slice):
+            return Explanation(self.parts[place])
+        return self.parts[place]
+
+    def __repr__(self) -> str:
+        return f"Explanation({len(self)} rows)\n{self}"
+
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Return the rows as a frame of pandas or polars; None: of the one that is installed."""
+        return as_frame(self.parts, kind)
+
+    def _rows(self) -> Sequence[Mapping[str, object]]:
+        columns = list(dict.fromkeys(key for part in self.parts for key in part))
+        return [{key: _short(key, part.get(key)) for key in columns} for part in self.parts]
+
+
+def _short(key: str, value: object) -> str:
+    """Write a value; weights have a sign, and of many, the largest are shown."""
+    if isinstance(value, dict):
+        largest = sorted(value, key=lambda name: -abs(value[name]))[:_FEW]
+        shown = ", ".join(f"{name} {_short('weight', value[name])}" for name in largest)
+        return shown + (f" and {len(value) - _FEW} more" if len(value) > _FEW else "")
+    if isinstance(value, list):
+        shown = ", ".join(_short(key, part) for part in value[:_FEW])
+        return shown + (f" and {len(value) - _FEW} more" if len(value) > _FEW else "")
+    if isinstance(value, float):
+        return ("+" if key in _SIGNED and value > 0 else "") + show(value)
+    return "" if value is None else str(value)
+
+
+def explain(
+    model: Ranker, data: object = None, *, query: object = None, top: int | None = None
+) -> Explanation:
+    """Return what a model uses or, with data, what each feature adds to its scores.
+
+    Without data: the parts of the model, such as weights, trees or members; not all models have
+    any. With data: the features of any model by their effect, which is how far they move scores
+    within queries, in units of the deviation of the scores. With a query: its documents, best
+    first, each with the features that moved it most.
+
+    Parameters
+    ----------
+    model : a fitted ranker
+    data : a data set, or a frame or table with the features of the model and a column of query ids;
+        grades are not needed
+    query : the id of one query of the data
+    top : the number of rows, or of features of each document of a query, which is 5 by default
+
+    Cost: with data, one prediction per feature, of at most 200 queries.
+
+    Examples
+    --------
+    >>> from rankloop.data.simulate import separable
+    >>> from rankloop.rankers.online.slam import Slam
+    >>> data = separable(40, np.random.default_rng(0), n_features=3).data
+    >>> model = Slam().fit(data)
+    >>> print(explain(model, data))
+    feature  effect
+    3        +0.8009
+    2        +0.0555
+    1        +0.0208
+    >>> explain(model, top=1)[0]["feature"]
+    '3'
+    >>> explain(model, data, query=7)[0]["rank"]
+    1
+    """
+    check_type("model", model, Ranker, "a ranker")
+    if top is not None:
+        check_whole("top", top, 1)
+    if data is None:
+        if query is not None:
+            raise DataError("a query can only be explained with data; give data, too")
+        return Explanation(parts_of(model)[:top])
+    known = as_data_of(model, data)
+    if query is not None:
+        return Explanation(explain_ranking(model, known, str(query), top or _FEW))
+    return Explanation(importance(model, known)[:top])
 
 
 def parts_of(ranker: Ranker) -> Parts:
@@ -28,8 +134,8 @@ def parts_of(ranker: Ranker) -> Parts:
         return ranker.explain()
     except DataError:
         raise DataError(
-            f"a {kind} has no parts to show without data; give data, as in "
-            "`rankloop explain MODEL DATA`, to see what each feature adds to its scores"
+            f"a {kind} has no parts to show without data; give data, as in `rankloop explain MODEL "
+            "DATA` or rl.explain(model, data), to see what each feature adds to its scores"
         ) from None
 
 
@@ -102,7 +208,8 @@ def explain_ranking(ranker: Ranker, data: QueryDataset, query: str, top: int = 5
     """Return the documents of a query, best first, each with the features that moved it most."""
     ids = [str(query_id) for query_id in data.query_ids]
     if query not in ids:
-        raise DataError(f"there is no query {query!r}; there are {', '.join(ids[:10])} ...")
+        more = " ..." if len(ids) > 10 else ""
+        raise DataError(f"there is no query {query!r}; there are {', '.join(ids[:10])}{more}")
     chosen = data.select([ids.index(query)])
     scores = np.asarray(ranker.predict(chosen), np.float64)
     added = contributions(ranker, chosen)

@@ -26,7 +26,7 @@ from rankloop.rankers.wrappers.described import data_for, fit_to
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rankloop.data.dataset import QueryDataset
     from rankloop.experiments.fold_source import Parts
@@ -87,12 +87,15 @@ def run_fold(
     measures: Sequence[Measure],
     conventions: Sequence[Convention],
     seed: Sequence[int],
+    on_setting: Callable[[float], None] | None = None,
 ) -> FoldResult:
     """Fit every setting, choose by the first measure and convention, measure the chosen one.
 
     A ranker that is trained on the validation part in the end (`refit`) is so only once chosen.
     The test part is not used before the choice. Documents are shuffled before they are measured,
     so that the result for ties does not depend on the file; all rankers see the same order.
+
+    on_setting : called after each setting but the last, with the seconds that all will have taken
     """
     named_ranker, (train, valid, test) = describe_parts(named_ranker, parts)
     watched = valid.shuffle(np.random.default_rng([*seed, 1]))
@@ -107,6 +110,8 @@ def run_fold(
         reached = -math.inf if math.isnan(result.mean) else result.mean
         tried.append((setting, _finite_or_none(result.mean)))
         total += seconds
+        if on_setting is not None and len(tried) < len(named_ranker.settings):
+            on_setting(total / len(tried) * len(named_ranker.settings))
         if best is None or reached > best[0]:
             best = reached, seconds, setting, model
     if best is None:

@@ -192,10 +192,13 @@ class XGBoostPeer(Peer):
         d = len((X if data is None else data.X)[0])
         types = ["c" if j in self.categorical else "float" for j in range(d)]
         shape: dict[str, object] = {"feature_types": types, "enable_categorical": True}
+        matrix: xgboost.DMatrix
         if data is None:
-            return self.library().DMatrix(X, **shape)
+            matrix = self.library().DMatrix(X, **shape)
+            return matrix
         qid = np.repeat(np.arange(len(data)), data.sizes)
-        return self.library().DMatrix(data.X, self._labels(data), qid=qid, **shape)
+        matrix = self.library().DMatrix(data.X, self._labels(data), qid=qid, **shape)
+        return matrix
 
     def _scores(self, X: NDArray[np.float32]) -> object:
         return self._model.predict(self._matrix(None, X), iteration_range=(0, self.rounds_))

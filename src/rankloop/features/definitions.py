@@ -116,14 +116,19 @@ class Definitions:
         return tuple(zip(self.features, [0, *ends], ends, strict=False))
 
     @cached_property
+    def sent(self) -> Mapping[str, Given]:
+        """The features that the caller sends with each item, by name."""
+        return {kind.name: kind for kind in self.features if isinstance(kind, Given)}
+
+    @cached_property
     def given(self) -> tuple[str, ...]:
-        """The features that the caller sends with each item."""
-        return tuple(kind.name for kind in self.features if isinstance(kind, Given))
+        """The columns of these features; a list of categories has several."""
+        return tuple(column.name for kind in self.sent.values() for column in kind.columns)
 
     @property
     def are_given(self) -> bool:
         """Whether the caller sends all features, so that there is nothing to compute."""
-        return len(self.given) == len(self.features)
+        return len(self.sent) == len(self.features)
 
     @cached_property
     def counters(self) -> tuple[Counter, ...]:

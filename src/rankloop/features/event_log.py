@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
@@ -270,11 +271,16 @@ class EventReader:
         return {name: value for name, value in values.items() if name in known}
 
     def _numbers(self, values: Mapping[str, Any]) -> dict[str, float]:
-        return {
-            name: float(values[name])
-            for name in (values if self._definitions is None else self._definitions.given)
-            if _is_number(values.get(name)) or isinstance(values.get(name), bool)
-        }
+        """Return the numbers that were sent with an item, or what became of them, by column."""
+        if self._definitions is None:
+            known = {name: v for name, v in values.items() if isinstance(v, bool | int | float)}
+            return {name: float(value) for name, value in known.items()}
+        numbers: dict[str, float] = {}
+        for name, kind in self._definitions.sent.items():
+            with contextlib.suppress(DataError):  # of another type: missing
+                columns = (column.name for column in kind.columns)
+                numbers |= zip(columns, kind.read_value(values.get(name)), strict=True)
+        return numbers
 
     def _at(self, record: Mapping[str, Any]) -> int:
         """Return the time of an object in milliseconds."""

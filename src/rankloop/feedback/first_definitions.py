@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankloop._utils.toml_text import toml_key, toml_value
 from rankloop.data.catalogue import read_catalogue
 from rankloop.exceptions import DataError
 from rankloop.features.event_log import EventReader
@@ -29,7 +29,6 @@ _SHOWN = ("impression", "examination")
 _WIDE = 64  # numbers of a vector that are columns of their own
 _MOST_CATEGORIES = 1000
 _FEW = 10  # different values, each of which may be a step of a grade
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class FirstDefinitions:
     def to_toml(self, loop: str) -> str:
         """Return the settings of a loop, with comments."""
         lines = [f"# {note}" for note in self.notes]
-        name = _key(loop)
+        name = toml_key(loop)
         lines += ["", f"[loops.{name}]", "# window = 1800.0  # seconds that feedback may take"]
         for side, fields in self.fields.items():
             lines += ["", f"[loops.{name}.fields.{side}]"] if fields else []
@@ -291,17 +290,5 @@ def _shorten(value: object) -> str:
 
 
 def _line(name: str, value: object, remark: str | None) -> str:
-    line = f"{_key(name)} = {_toml(value)}"
+    line = f"{toml_key(name)} = {toml_value(value)}"
     return line if remark is None else f"{line}  # {remark}"
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else json.dumps(name, ensure_ascii=False)
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(k)} = {_toml(v)}" for k, v in value.items()) + " }"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False)

@@ -120,7 +120,7 @@ def _last_step(estimator: Any) -> Any:
 def _warn_of_leaks(estimator: object, qid: ArrayLike) -> None:
     """Warn if rows of one query are in both the training and the test part."""
     known = getattr(_last_step(estimator), "_trained_on", None)
-    ids, rows = known[:2] if known else (np.zeros(0), 0)
+    ids, rows = known or (np.zeros(0), 0)
     here = as_ids(np.asarray(qid), "qid")
     if rows == len(here) or ids.dtype != here.dtype:  # the training set itself, or unknown
         return

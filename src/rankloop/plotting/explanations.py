@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,20 +11,24 @@ from rankloop.exceptions import DataError
 from rankloop.plotting.figures import new_figure
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from rankloop.rankers.boosting.dependence import Dependence
     from rankloop.rankers.boosting.model import TreeModel
-    from rankloop.rankers.explaining import Parts
 
 _BAR, _MARK, _INK, _GRID = "#3b6ea8", "#d1603d", "#333333", "#e4e4e4"
 _LINES = 50
 _MAX = 30
 
 
-def plot_explained(parts: Parts) -> Figure:
-    """Draw features with their effects, or the documents of a query with what each feature adds."""
+def plot_explained(parts: Sequence[Mapping[str, Any]]) -> Figure:
+    """Draw features with their effects, or the documents of a query with what each feature adds.
+
+    parts : what :func:`rankloop.explain` returned for data
+    """
     rows = [
         (name, value)
         for part in parts

@@ -36,6 +36,7 @@ def read(
     memory_limit: int | str | None = None,
     like: Features | Sequence[str] | None = None,
     width: int | None = None,
+    usual_query: str | None = None,
     allow_empty: bool = False,
     **options: object,
 ) -> QueryDataset:
@@ -51,6 +52,8 @@ def read(
     memory_limit : the memory for reading all of them, as in :func:`read_letor`
     like, width : the features of the model that will use the data, as a description or as names,
         and their number: tables are read with these columns, text with this number of features
+    usual_query : the name of the column of query ids in the data of that model; a table that has it
+        is read with it, unless `query` names another
     allow_empty : whether files without rows are no error, as Spark and others write them
     options : options of text files (:class:`rankloop.data.io.letor_rows.LetorOptions`) or of
         tables (:class:`rankloop.data.io.tables.roles.TableOptions`); an option that applies to
@@ -66,7 +69,7 @@ def read(
         left = memory_limit_or_default(memory_limit)
         parts: list[QueryDataset] = []
         for group in _read_together(formats):
-            given = {**_for_model(like, width), **for_text, **for_tables}
+            given = {**_for_model(like, width, usual_query), **for_text, **for_tables}
             in_group = [files[i] for i in group], [formats[i] for i in group]
             parts.append(_read_group(*in_group, max(left, 1), given))
             in_place = len(files) == 1 and is_mapped(parts[-1])
@@ -87,9 +90,11 @@ def _read_together(formats: list[str]) -> list[list[int]]:
     return [tables if group[0] in tables else group for group in groups]
 
 
-def _for_model(like: Features | Sequence[str] | None, width: int | None) -> dict[str, object]:
-    options: dict[str, object] = {"features": like} if like else {}
-    return options if width is None else {**options, "n_features": width}
+def _for_model(
+    like: Features | Sequence[str] | None, width: int | None, usual_query: str | None
+) -> dict[str, object]:
+    options = {"features": like or None, "n_features": width, "usual_query": usual_query}
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _read_group(

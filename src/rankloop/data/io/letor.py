@@ -185,6 +185,8 @@ def write_letor(
     parts = [data] if isinstance(data, QueryDataset) else data
     wanted = "a QueryDataset, or several"
     check_type("data", parts, Iterable, wanted)
+    check_type("zero_based", zero_based, bool, "True or False")
+    check_type("sparse", sparse, bool, "True or False")
     with open_output(path) as out:
         for part in parts:
             check_type("data", part, QueryDataset, wanted)

@@ -147,6 +147,7 @@ def _open_mapped(
         optional("query_weight", q),
         None,
         None if described is None else Features.from_dict(described),
+        header.get("query_name"),
     )
     if header["has_missing"] is False:
         vars(data)["has_missing"] = False

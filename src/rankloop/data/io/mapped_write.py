@@ -163,6 +163,7 @@ class _Writer:
             "queries": q,
             "features": d,
             "feature_names": self._like.feature_names,
+            "query_name": self._like.query_name,
             "described": None if described is None else described.to_dict(),
             "has_missing": self._has_missing,
             "arrays": arrays,

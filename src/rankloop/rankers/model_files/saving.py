@@ -97,14 +97,17 @@ def loads(content: bytes, kind: type[Ranker] = Ranker) -> Ranker:
 def _with_version(ranker: Ranker) -> dict[str, object]:
     check_type("what is saved", ranker, Ranker, "a ranker")
     ranker = ranker.copy()
-    return {**to_tree(ranker), "version": ranker.version_}
+    return {**to_tree(ranker), "version": ranker.version_, "query_name": ranker.query_name_}
 
 
 def _read_ranker(tree: Any) -> Ranker:
     ranker = from_tree(tree)
     version = tree.get("version", 0)
     Whole().check("version", version)
-    ranker.version_ = version
+    name = tree.get("query_name")
+    if not isinstance(name, str | None):
+        raise ModelError(f"query_name must be a name or null; found {name!r:.40}")
+    ranker.version_, ranker.query_name_ = version, name
     return ranker
 
 

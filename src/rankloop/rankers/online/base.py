@@ -371,6 +371,7 @@ class OnlineRanker(Ranker):
             new = self.copy()
             if not new.is_fitted:
                 new.feature_names_in_ = data.feature_names or ()
+                new.query_name_ = data.query_name
             if data.feature_names:
                 data = with_columns(data, new.feature_names_in_)
             if new._looks_ahead and is_mapped(data):

@@ -11,7 +11,7 @@ from rankloop.features.kinds.category import Category
 from rankloop.rankers.wrappers.described import Described
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rankloop.features.state import FeatureState
     from rankloop.rankers.base import Ranker
@@ -31,10 +31,17 @@ def fit_codes(model: Ranker, settings: LoopSettings, state: FeatureState | None)
     if names != model.feature_names_in_:
         model = model.with_names(names)
     known = {column.name for column in model.features or () if column.categories}
-    words = {
+    words: dict[str, Sequence[str]] = {
         kind.name: state.categories(str(kind.field))[: kind.limit]
         for kind in settings.definitions.features
         if isinstance(kind, Category) and kind.name in known
+    }
+    theirs = {column.name: column for column in model.features or ()}
+    words |= {
+        column.name: column.categories
+        for kind in settings.definitions.sent.values()
+        for column in kind.columns
+        if column.name in known and not _same_codes(theirs[column.name], column)
     }
     return model.with_codes_of(columns, words) if words else model
 
@@ -101,8 +108,9 @@ def check_model(model: Ranker, settings: LoopSettings) -> None:
 
 _RETRAIN = "train it on what `rankloop features` writes for the same definitions"
 _COMPUTE = (
-    "callers send numbers only. Let the loop compute its features: `rankloop init --items "
-    "CATALOGUE --events LOG` writes definitions, and `rankloop features` the data to train on"
+    "features need definitions for that. If callers send texts and dates with each item, `rankloop "
+    "serve --model MODEL --init` writes the definitions; if the loop is to compute features, "
+    "`rankloop init --items CATALOGUE` writes them, and `rankloop features` the training data"
 )
 _TRANSLATE = (
     "give the loop its catalogue, start the service without the model, and add it with `rankloop "
@@ -113,7 +121,7 @@ _TRANSLATE = (
 def _check_column(theirs: Feature, ours: Feature, settings: LoopSettings) -> None:
     """Raise if a model takes a column for something else than the loop gives."""
     if theirs.kind == "category" and ours.kind == "category":
-        if theirs.categories == ours.categories and theirs.codes == ours.codes:
+        if _same_codes(theirs, ours):
             return
         if len(theirs.recode) == ours.codes:
             return
@@ -121,8 +129,12 @@ def _check_column(theirs: Feature, ours: Feature, settings: LoopSettings) -> Non
             f"feature {ours.name!r}: the model was trained on other codes of categories than this "
             f"loop gives; {_TRANSLATE}"
         )
-    if "category" in (theirs.kind, ours.kind) or theirs.kind == "date":
+    if theirs.kind != ours.kind and {theirs.kind, ours.kind} & {"category", "date"}:
         raise DataError(
             f"feature {ours.name!r} is a {theirs.kind} for the model, but this loop gives it as a "
             f"{ours.kind}; {_RETRAIN if settings.computes else _COMPUTE}"
         )
+
+
+def _same_codes(theirs: Feature, ours: Feature) -> bool:
+    return theirs.categories == ours.categories and theirs.codes == ours.codes

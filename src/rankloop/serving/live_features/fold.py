@@ -116,11 +116,15 @@ class FeatureFold:
         return [name for name in dict.fromkeys(types) if name not in ("", *SHOWN)]
 
     def count_unknown(self, items: Sequence[str]) -> int:
-        """Return how many of some items have no fields."""
+        """Return how many of some items have no fields, although fields of items are defined."""
+        if not self.definitions.fields["item"]:
+            return 0
         return self.state.fold.count_new(False, [item.encode() for item in items])
 
     def unknown_items(self, items: Sequence[str]) -> list[str]:
-        """Return those of some items that have no fields."""
+        """Return those of some items that have no fields, although fields of items are defined."""
+        if not self.definitions.fields["item"]:
+            return []
         return [item for item in items if not self.state.knows("items", item)]
 
     def apply(self, record: Record, status: str, joins: Joins) -> None:

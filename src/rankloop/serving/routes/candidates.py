@@ -22,10 +22,12 @@ MAX_ID = 1000
 """The most bytes of an id, in UTF-8."""
 
 Id = Annotated[str, Meta(min_length=1, max_length=1000)]
+_VALUE = {"type": ["number", "boolean", "string", "array", "null"]}
+_BY_NAME = {"type": "object", "additionalProperties": _VALUE}
 _FEATURES = {
     "anyOf": [
-        {"type": "array", "items": {"type": "number"}},
-        {"type": "object", "additionalProperties": {"type": "number"}},
+        {"type": "array", "items": _VALUE},
+        {"type": "object", "additionalProperties": _VALUE},
     ]
 }
 _features = msgspec.json.Decoder(list[float] | dict[str, float])
@@ -34,7 +36,8 @@ _features = msgspec.json.Decoder(list[float] | dict[str, float])
 class Item(msgspec.Struct, forbid_unknown_fields=True):
     """A candidate: its id, and its features in the loop's order or by name.
 
-    A loop that computes features needs only ids, and those features that callers send.
+    A loop that computes features needs only ids, and those features that callers send. Features are
+    numbers, unless the loop defines texts, dates or lists of categories.
     """
 
     id: Id

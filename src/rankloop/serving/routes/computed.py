@@ -15,11 +15,12 @@ from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.candidates import Item, check_ids, check_printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from rankloop.features.definitions import Definitions
+    from rankloop.features.kinds.given import Given
     from rankloop.serving.loop import Loop
     from rankloop.serving.security.hashes import Hashes
 
@@ -133,9 +134,16 @@ def _read_given(
     block: bytes,
 ) -> NDArray[np.float32] | None:
     """Return the features that the caller sends, one column each; None if there are none."""
-    names = definitions.given
-    _check_names(context, names, "context")
+    names, sent = definitions.given, definitions.sent
+    _check_names(context, sent, "context")
     if block:
+        others = [name for name, kind in sent.items() if kind.type != "number"]
+        if others:
+            raise HTTPProblem(
+                422,
+                f"features: a block of float32 has numbers only, but {others[0]!r} is a "
+                f"{sent[others[0]].type}; send JSON",
+            )
         if len(block) != 4 * len(items) * len(names):
             raise HTTPProblem(
                 422,
@@ -146,24 +154,27 @@ def _read_given(
     own = [item for item in items if not isinstance(item, str) and item.features]
     if not names:
         for own_item in own:
-            _check_names(_decode(own_item, names), names, f"item {own_item.id!r}")
+            _check_names(_decode(own_item, sent), sent, f"item {own_item.id!r}")
         return None
+    places = {
+        name: [names.index(column.name) for column in kind.columns] for name, kind in sent.items()
+    }
     rows = np.full((len(items), len(names)), np.nan, np.float32)
     with np.errstate(over="ignore"):
         for name, value in context.items():
-            rows[:, names.index(name)] = _as_number(value, f"context: {name!r}")
+            rows[:, places[name]] = _values(sent[name], value, f"context: {name!r}")
         for row, item in enumerate(items):
             if isinstance(item, str) or not item.features:
                 continue
             where = f"item {item.id!r}"
-            values = _decode(item, names)
-            _check_names(values, names, where)
+            values = _decode(item, sent)
+            _check_names(values, sent, where)
             for name, value in values.items():
-                rows[row, names.index(name)] = _as_number(value, f"{where}: feature {name!r}")
+                rows[row, places[name]] = _values(sent[name], value, f"{where}: feature {name!r}")
     return _check_finite(rows, items, names)
 
 
-def _decode(item: Item, names: Sequence[str]) -> dict[str, Any]:
+def _decode(item: Item, names: Collection[str]) -> dict[str, Any]:
     try:
         values = _given.decode(item.features)
     except msgspec.MsgspecError as error:
@@ -179,7 +190,7 @@ def _decode(item: Item, names: Sequence[str]) -> dict[str, Any]:
     return dict(zip(names, values, strict=True))
 
 
-def _check_names(values: Iterable[str], names: Sequence[str], where: str) -> None:
+def _check_names(values: Iterable[str], names: Collection[str], where: str) -> None:
     for name in values:
         if name not in names:
             raise HTTPProblem(
@@ -190,16 +201,12 @@ def _check_names(values: Iterable[str], names: Sequence[str], where: str) -> Non
             )
 
 
-def _as_number(value: object, where: str) -> float:
-    if value is None:
-        return float("nan")
-    if isinstance(value, bool | int | float):
-        try:
-            return float(value)
-        except OverflowError:
-            return float("inf")
-    shown = msgspec.json.encode(value).decode()
-    raise HTTPProblem(422, f"{where} is {shown:.80}; expected a number, true, false or null")
+def _values(kind: Given, value: object, where: str) -> Sequence[float]:
+    try:
+        return kind.read_value(value)
+    except DataError as error:
+        shown = msgspec.json.encode(value).decode()
+        raise HTTPProblem(422, f"{where} is {shown:.80}; {error}") from None
 
 
 def _check_finite(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankloop.serving.settings.loop import LoopSettings
+
+ContextValue = float | bool | str | list[str] | None
 
 
 class ContextFeatures(NamedTuple):
@@ -39,15 +41,17 @@ class ContextFeatures(NamedTuple):
         return Candidates(candidates.ids, check_finite(X, candidates.ids, self.names))
 
 
-def read_context(context: Mapping[str, float | None], settings: LoopSettings) -> ContextFeatures:
+def read_context(context: Mapping[str, ContextValue], settings: LoopSettings) -> ContextFeatures:
     """Check a context against the loop's features."""
     names = settings.names
     unknown = context.keys() - set(names)
     if unknown:
         raise HTTPProblem(422, f"context has an unknown feature {min(unknown)!r:.80}; leave it out")
     for name, value in context.items():
-        if value is None:
-            raise HTTPProblem(422, f"context: feature {name!r:.80} is null, expected a number")
+        if isinstance(value, bool) or not isinstance(value, float):
+            shown = msgspec.json.encode(value).decode()
+            fault = f"context: feature {name!r:.80} is {shown:.80}, expected a number"
+            raise HTTPProblem(422, fault)
     others = [column for column, name in enumerate(names) if name not in context]
     columns = [column for column, name in enumerate(names) if name in context]
     rest = msgspec.structs.replace(
@@ -55,5 +59,5 @@ def read_context(context: Mapping[str, float | None], settings: LoopSettings) ->
         features=tuple(names[column] for column in others),
         defaults={k: v for k, v in settings.defaults.items() if k not in context},
     )
-    values = [float(context[names[column]] or 0.0) for column in columns]
+    values = [cast("float", context[names[column]]) for column in columns]
     return ContextFeatures(names, columns, values, others, rest)

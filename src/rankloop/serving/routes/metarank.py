@@ -33,8 +33,11 @@ from rankloop.serving.routes.metarank_fields import (
 from rankloop.serving.routes.rank import RankRequest, rank
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from starlette.responses import Response
 
+    from rankloop.features.kinds.given import Given
     from rankloop.serving.loop import Loop
     from rankloop.serving.routes.base import Call
 
@@ -104,10 +107,10 @@ async def rank_as_metarank(call: Call) -> Response:
     """Rank as `/v1/{loop}/rank` does."""
     start = time.perf_counter()
     ranking = _decode(call.body, MetarankRanking)
-    names = _given_names(call.loop)
-    features = {item.id: _features(ranking, item, names) for item in ranking.items}
+    sent = _sent_features(call.loop)
+    features = {item.id: _features(ranking, item, sent) for item in ranking.items}
     request = RankRequest(
-        _items(ranking, names),
+        _items(ranking, sent),
         ranking.id,
         _query(ranking),
         ranking.user,
@@ -190,7 +193,7 @@ def _entries(call: Call, event: MetarankEvent) -> list[tuple[str, Entry]]:
         raise _NotLearntError("ranking known")  # it was made here
     shown = LoggedRanking(
         event.id,
-        _items(event, _given_names(loop)),
+        _items(event, _sent_features(loop)),
         _query(event),
         event.user,
         event.session,
@@ -244,10 +247,12 @@ def _interaction(call: Call, event: MetarankEvent, item: str) -> tuple[str, Entr
     return name, make_events([interaction], loop)[0]
 
 
-def _given_names(loop: Loop) -> tuple[str, ...]:
-    """Return the features that callers send."""
+def _sent_features(loop: Loop) -> Mapping[str, Given | None]:
+    """Return the features that callers send, with their definitions if there are any."""
     features = loop.live.features
-    return loop.published.settings.names if features is None else features.definitions.given
+    if features is None:
+        return dict.fromkeys(loop.published.settings.names)
+    return features.definitions.sent
 
 
 def _request_fields(loop: Loop, event: MetarankRanking | MetarankEvent) -> dict[str, Any]:
@@ -270,18 +275,32 @@ def _loop(call: Call, event: MetarankEvent, ranking_id: str) -> str:
 
 
 def _features(
-    ranking: MetarankRanking | MetarankEvent, item: MetarankItem, names: tuple[str, ...]
-) -> dict[str, float]:
-    """Return an item's features: fields of the ranking, then its own; booleans are 0 or 1."""
+    ranking: MetarankRanking | MetarankEvent,
+    item: MetarankItem,
+    sent: Mapping[str, Given | None],
+) -> dict[str, Any]:
+    """Return an item's features: fields of the ranking, then its own; booleans are 0 or 1.
+
+    Values that are no numbers are left out if the feature is a number.
+    """
     values = {field.name: field.value for field in (*ranking.fields, *item.fields)}
     if item.relevancy is not None:
         values.setdefault("relevancy", item.relevancy)
-    return {name: 1 * values[name] for name in names if isinstance(values.get(name), int | float)}
+    features: dict[str, Any] = {}
+    for name, kind in sent.items():
+        value = values.get(name)
+        if kind is not None and kind.type != "number":
+            features[name] = value
+        elif isinstance(value, int | float):
+            features[name] = 1 * value
+    return features
 
 
-def _items(ranking: MetarankRanking | MetarankEvent, names: tuple[str, ...]) -> list[Item | str]:
+def _items(
+    ranking: MetarankRanking | MetarankEvent, sent: Mapping[str, Given | None]
+) -> list[Item | str]:
     return [
-        Item(item.id, msgspec.Raw(msgspec.json.encode(_features(ranking, item, names))))
+        Item(item.id, msgspec.Raw(msgspec.json.encode(_features(ranking, item, sent))))
         for item in ranking.items
     ]
 

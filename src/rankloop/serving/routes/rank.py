@@ -16,7 +16,7 @@ from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, Item, check_printable, from_blob, from_items
 from rankloop.serving.routes.computed import ComputedItems, Person, compute_items
-from rankloop.serving.routes.context import read_context
+from rankloop.serving.routes.context import ContextValue, read_context
 from rankloop.serving.routes.explaining import explain_scores
 from rankloop.serving.routes.personal import encrypt_personal
 from rankloop.serving.routes.rankings import RankAnswer, further_page, rank_answer
@@ -58,7 +58,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
     user: Id | None = None
     session: Id | None = None
     about: About | None = None
-    context: dict[str, float | None] = {}
+    context: dict[str, ContextValue] = {}
     fields: dict[str, Any] = {}
     k: Annotated[int, Meta(ge=1)] | None = None
     page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1
@@ -77,7 +77,7 @@ class PackedRankRequest(msgspec.Struct, forbid_unknown_fields=True):
     user: Id | None = None
     session: Id | None = None
     about: About | None = None
-    context: dict[str, float | None] = {}
+    context: dict[str, ContextValue] = {}
     fields: dict[str, Any] = {}
     k: Annotated[int, Meta(ge=1)] | None = None
     page: Annotated[int, Meta(ge=1, le=1_000_000)] = 1

@@ -46,8 +46,9 @@ class LoopSettings(Section, frozen=True, dict=True):
 
     Learning, all of it journaled:
 
-    features : what callers send with each item: their names, or how many there are (then they are
-        called 1, 2, ...); or what the loop computes itself: a definition by name
+    features : the numbers that callers send with each item: their names, or how many there are
+        (then they are called 1, 2, ...); or a definition by name: of what the loop computes itself,
+        and of the texts, dates and numbers that callers send
     fields : types of the fields of items, users and requests, from which features are computed
     defaults : values of features that a request leaves out, by name
     rankers : text such as `auto` or `solar-ii:gamma=10`; the first is the champion at the start

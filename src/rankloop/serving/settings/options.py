@@ -99,11 +99,20 @@ def _override(options: ServeOptions, plain: dict[str, Any]) -> None:
         loops[options.loop or next(iter(loops))].update(given_values)
 
 
-def _features_of(path: Path) -> int | list[str]:
-    """Return the names of a model's features; their number, if it knows no names."""
+def _features_of(path: Path) -> int | list[str] | dict[str, dict[str, object]]:
+    """Return what callers send to a model: names of numbers, or how many if it knows no names.
+
+    If the model has a description of its features, callers send what was in its training data, such
+    as texts and dates, which definitions describe.
+    """
+    from rankloop.features.columns import Features
+    from rankloop.features.kinds.given import given_like
     from rankloop.rankers.model_files.saving import load
 
     model = load(path)
+    described = getattr(model, "features", None)
+    if isinstance(described, Features):
+        return given_like(described)
     return list(model.feature_names_in_) or model.n_features_in_
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
+from rankloop._utils.toml_text import toml_key, toml_value
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ port = {port}
 # signing_key_file = "/etc/rankloop/signing.key"   # or RANKLOOP_SIGNING_KEY
 
 [loops.{name}]
-features = {features}
-rankers = {rankers}   # the first one ranks; the others learn without being shown
+{features}{model}rankers = {rankers}   # the first one ranks; the others learn without being shown
 journal = {journal}   # or postgresql://user@host/database
 window = 1800   # seconds to wait for feedback before learning from a ranking
 learn_from = "grades"   # how feedback becomes training data: grades, shown, pairs, ips or pdgd
@@ -55,18 +54,26 @@ purchase = 3
 skip = 0
 dwell = {{ gain = 1, at_least = 30 }}   # reading for thirty seconds
 """
+_MODEL = "model = {}   # ranks from the start; the rankers learn beside it\n"
+_DEFINED = "\n[loops.{}.features]   # what callers send with each item; null is a missing value\n"
 
 
 def write_template(path: Path, name: str, loop: Mapping[str, object], port: int) -> None:
     """Write settings for one loop; an existing file is not changed.
 
-    loop : its features, rankers and journal
+    loop : its features, rankers and journal, and perhaps a model
     """
     from rankloop.serving.settings.service import as_settings
 
     as_settings({"server": {"port": port}, "loops": {name: loop}})
-    values = {key: json.dumps(value) for key, value in loop.items()}
-    text = _TEMPLATE.format(file=path.name, name=name, port=port, **values)
+    values = {key: toml_value(loop[key]) for key in ("rankers", "journal")}
+    values["model"] = _MODEL.format(toml_value(loop["model"])) if "model" in loop else ""
+    features, more = loop["features"], ""
+    if isinstance(features, dict):
+        lines = (f"{toml_key(key)} = {toml_value(value)}\n" for key, value in features.items())
+        more = _DEFINED.format(toml_key(name)) + "".join(lines)
+    values["features"] = "" if more else f"features = {toml_value(features)}\n"
+    text = _TEMPLATE.format(file=path.name, name=toml_key(name), port=port, **values) + more
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

@@ -23,7 +23,7 @@ def separate(frame: Any, ids: Collection[str]) -> Any:
     0    3.0    7   38
     1    4.5  007    L
     """
-    if not hasattr(frame, "iloc"):
+    if not (hasattr(frame, "iloc") and hasattr(frame, "columns")):
         return frame
     infer = import_module("pandas.api.types").infer_dtype
     plain = {}

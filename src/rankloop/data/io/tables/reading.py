@@ -224,6 +224,7 @@ def build(
         _one_a_query(values.get("query_weight"), grouping, columns.roles),
         grouping.rows,
         columns.describe(),
+        columns.roles["query"],
     )
 
 

@@ -43,6 +43,8 @@ class TableOptions:
     ----------
     label : the column of grades
     query : the column of query ids
+    usual_query : the column of query ids if `query` is None and the table has it, such as that of
+        the data which a model was trained with
     doc_id : the column of document ids
     features : the columns of features, the name of one list column, or the description that a
         model was trained with; None means all columns without another role
@@ -83,6 +85,7 @@ class TableOptions:
     skip_bad_rows: bool = False
     labelled: bool = True
     notice: Callable[[Columns], None] | None = None
+    usual_query: str | None = None
 
     @property
     def roles(self) -> dict[str, str | None]:
@@ -179,8 +182,8 @@ class Columns:
 
     def _category(self, name: str) -> dict[str, Any]:
         part_of, separator = self.lists.get(name, ("", ""))
-        known = self.coders[name].categories
-        return {"categories": known, "part_of": part_of, "separator": separator}
+        codes = self.coders[name].codes
+        return {**codes, "part_of": part_of, "separator": separator}
 
 
 def resolve(source: TableSource, options: TableOptions) -> Columns:
@@ -200,6 +203,9 @@ def resolve(source: TableSource, options: TableOptions) -> Columns:
             raise DataError(f"column {name!r} is given twice; give each column one use")
     taken = {*named, *(chosen or ()), *aside, *ours.get("features", ())}
     free = [name for name in present if name not in taken]
+    if options.query is None and options.usual_query in free:
+        given = {**given, "query": options.usual_query}
+        free.remove(options.usual_query)
     needed = ("label", "query") if options.labelled else ("query",)
     guessed = {role: name or _guess(role, free, present, needed) for role, name in given.items()}
     roles = {role: name for role, name in guessed.items() if name is not None}

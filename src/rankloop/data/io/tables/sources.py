@@ -64,7 +64,7 @@ def in_memory(table: object) -> TableSource:
     pa = arrow()
     try:
         taken = table if isinstance(table, pa.Table) else pa.table(table)
-    except (TypeError, ValueError, pa.ArrowException) as error:
+    except (AttributeError, TypeError, ValueError, pa.ArrowException) as error:
         raise DataError(
             f"cannot take a {type(table).__name__} as a table: {error}; give a pyarrow table or a "
             "pandas or polars frame"

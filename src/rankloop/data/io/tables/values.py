@@ -237,6 +237,14 @@ class Coder:
         """The categories, by code."""
         return tuple(self._code)
 
+    @property
+    def codes(self) -> dict[str, Any]:
+        """What the codes mean, as arguments of :class:`Feature`: a model's codes have buckets."""
+        if self._model is None:
+            return {"categories": self.categories}
+        model = self._model
+        return {"categories": model.categories, "limit": model.limit, "buckets": model.buckets}
+
     def code(self, array: pyarrow.Array) -> NDArray[np.float32]:
         """Return the code of each value; NaN if it is null, or unknown to the model."""
         pa = arrow()
