@@ -53,7 +53,9 @@ def start(
         "share": share,
         "holdback": holdback,
     }
-    service.act("started", "POST", "experiments", body)
+    started = service.send("POST", "experiments", body)
+    typer.echo(f"started: {started['status']}, entry {started['position']}")
+    _show_forecast(started["forecast"])
 
 
 @experiments.command("show")
@@ -68,6 +70,8 @@ def show(service: ServiceOptions, json: o.Json = False) -> None:
     experiment, budget = found.get("experiment"), found["budget"]
     if experiment is None:
         typer.echo("no experiment is running")
+        if "next" in found:
+            _show_forecast(found["next"])
     else:
         typer.echo(
             f"{'holdback' if experiment['holdback'] else 'experiment'} {experiment['id']}, on "
@@ -86,6 +90,30 @@ def show(service: ServiceOptions, json: o.Json = False) -> None:
     typer.echo(
         f"experiments {budget['experiments']}, promotions {budget['promotions']}, rollbacks "
         f"{budget['rollbacks']}; {left:.0%} of the error budget is left"
+    )
+
+
+def _show_forecast(forecast: dict[str, Any]) -> None:
+    """Print how long an experiment takes, and what that assumes."""
+    names = ["difference", "outcomes", "half end by", "days"]
+    rows = [
+        [f"{one['preference']:.0%}", one["outcomes"], one["half"], one["days"]]
+        for one in forecast["durations"]
+    ]
+    print_table(names, rows)
+    rate, clicked, days = (
+        forecast[key] for key in ("rankings_per_day", "clicked_per_day", "counted_days")
+    )
+    traffic = (
+        "there are too few rankings yet to tell how many days that takes"
+        if rate is None
+        else f"{rate:,.0f} rankings a day were shown and {clicked:,.0f} clicked in the last "
+        f"{days:.2g} days, and that goes on"
+    )
+    typer.echo(
+        "expected until four of five experiments have found the difference, and until half have, "
+        f"if {forecast['decided']:.0%} of outcomes prefer one of two models, and the better one by "
+        f"this difference; each ranking with a click, or session with one, is an outcome; {traffic}"
     )
 
 
