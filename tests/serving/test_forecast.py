@@ -78,6 +78,7 @@ def test_days_follow_from_the_rate_and_the_share(journal):
         assert one.outcomes == impressions_of_sequence(Effect(one.preference), 0.025)
         assert one.half < one.outcomes
         assert one.days == pytest.approx(one.outcomes / traffic.clicked)
+        assert one.rankings == pytest.approx(one.days * traffic.rankings, abs=1)
         assert other.days == pytest.approx(10 * one.days)
 
 

@@ -95,25 +95,23 @@ def show(service: ServiceOptions, json: o.Json = False) -> None:
 
 def _show_forecast(forecast: dict[str, Any]) -> None:
     """Print how long an experiment takes, and what that assumes."""
-    names = ["difference", "outcomes", "half end by", "days"]
-    rows = [
-        [f"{one['preference']:.0%}", one["outcomes"], one["half"], one["days"]]
-        for one in forecast["durations"]
-    ]
+    names = ["difference", "outcomes", "half end by", "rankings", "days"]
+    keys = ("outcomes", "half", "rankings", "days")
+    rows = [[f"{d['preference']:.0%}", *map(d.get, keys)] for d in forecast["durations"]]
     print_table(names, rows)
     rate, clicked, days = (
         forecast[key] for key in ("rankings_per_day", "clicked_per_day", "counted_days")
     )
-    traffic = (
-        "there are too few rankings yet to tell how many days that takes"
+    counted = (
+        "too few rankings to say how long that takes"
         if rate is None
-        else f"{rate:,.0f} rankings a day were shown and {clicked:,.0f} clicked in the last "
-        f"{days:.2g} days, and that goes on"
+        else f"{rate:,.0f} rankings a day, {clicked:,.0f} of them clicked, as in the last "
+        f"{days:.2g} days"
     )
     typer.echo(
-        "expected until four of five experiments have found the difference, and until half have, "
-        f"if {forecast['decided']:.0%} of outcomes prefer one of two models, and the better one by "
-        f"this difference; each ranking with a click, or session with one, is an outcome; {traffic}"
+        "outcomes: rankings with a click, or sessions with one; four of five experiments end by "
+        f"then\nassumed: {forecast['decided']:.0%} of outcomes prefer one of two models, the better "
+        f"one by this difference\ntraffic: {counted}"
     )
 
 

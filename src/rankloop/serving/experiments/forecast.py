@@ -39,12 +39,13 @@ class DurationInfo(msgspec.Struct):
     preference : among outcomes that prefer one of two models, the share of the better one less that
         of the other: 0.05 is 52.5% against 47.5%
     outcomes, half : rankings with a click, or sessions with one
-    days : until so many outcomes, at the present rate; null if it is not known
+    rankings, days : until so many outcomes, at the present rate; null if it is not known
     """
 
     preference: float
     outcomes: int
     half: int
+    rankings: int | None = None
     days: float | None = None
 
 
@@ -76,13 +77,13 @@ def forecast(traffic: Traffic | None, alpha: float, share: float = 1.0) -> Forec
     alpha : its error budget for each challenger
     share : of the rankings that are interleaved
     """
-    clicked = None if traffic is None else traffic.clicked * share
     durations = []
     for preference in PREFERENCES:
-        outcomes, half = outcomes_needed(preference, alpha)
-        durations.append(
-            DurationInfo(preference, outcomes, half, outcomes / clicked if clicked else None)
-        )
+        duration = DurationInfo(preference, *outcomes_needed(preference, alpha))
+        if traffic is not None and traffic.clicked > 0:
+            duration.days = duration.outcomes / (traffic.clicked * share)
+            duration.rankings = round(duration.days * traffic.rankings)
+        durations.append(duration)
     rates = (None, None, None) if traffic is None else traffic
     return Forecast(alpha, DECIDED, *rates, durations)
 
