@@ -108,11 +108,12 @@ def _show_forecast(forecast: dict[str, Any]) -> None:
         else f"{rate:,.0f} rankings a day, {clicked:,.0f} of them clicked, as in the last "
         f"{days:.2g} days"
     )
+    typer.echo("outcomes: rankings or sessions with a click; four of five experiments end by then")
     typer.echo(
-        "outcomes: rankings with a click, or sessions with one; four of five experiments end by "
-        f"then\nassumed: {forecast['decided']:.0%} of outcomes prefer one of two models, the better "
-        f"one by this difference\ntraffic: {counted}"
+        f"assumed: {forecast['decided']:.0%} of outcomes prefer one of two models, the better one "
+        "by this difference"
     )
+    typer.echo(f"traffic: {counted}")
 
 
 def _cells(challenger: dict[str, Any]) -> list[object]:

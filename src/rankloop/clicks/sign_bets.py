@@ -49,7 +49,7 @@ class SignBets:
 
     Notes
     -----
-    Cost: O(1) per outcome, and finding two roots per interval. To exclude 0 it needs 9 to 19% fewer
+    Cost: O(1) per outcome, and finding two roots per interval. To exclude 0 it needs 9 to 18% fewer
     outcomes than :class:`EmpiricalBernstein`. Its intervals are wider if the mean is far from 0.
     They become no narrower than the smallest stake.
 

@@ -60,10 +60,10 @@ class Forecast(msgspec.Struct):
 
     alpha: float
     decided: float
-    rankings_per_day: float | None
-    clicked_per_day: float | None
-    counted_days: float | None
     durations: list[DurationInfo]
+    rankings_per_day: float | None = None
+    clicked_per_day: float | None = None
+    counted_days: float | None = None
 
 
 def forecast(traffic: Traffic | None, alpha: float, share: float = 1.0) -> Forecast:
@@ -84,8 +84,9 @@ def forecast(traffic: Traffic | None, alpha: float, share: float = 1.0) -> Forec
             duration.days = duration.outcomes / (traffic.clicked * share)
             duration.rankings = round(duration.days * traffic.rankings)
         durations.append(duration)
-    rates = (None, None, None) if traffic is None else traffic
-    return Forecast(alpha, DECIDED, *rates, durations)
+    if traffic is None:
+        return Forecast(alpha, DECIDED, durations)
+    return Forecast(alpha, DECIDED, durations, *traffic)
 
 
 @lru_cache(maxsize=64)
