@@ -41,8 +41,14 @@ def service(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_experiments_are_started_shown_and_ended(ok, run, service):
-    assert "no experiment is running" in ok("experiments", "show").out
-    assert ok("experiments", "start", "slam", "--share", "0.5").out.startswith("started: accepted")
+    shown = ok("experiments", "show")
+    assert "no experiment is running" in shown.out
+    assert "traffic: too few rankings to say" in shown.out
+    expected = ok("experiments", "show", "--json").json["next"]
+    assert [d["preference"] for d in expected["durations"]] == [0.02, 0.05, 0.1]
+    started = ok("experiments", "start", "slam", "--share", "0.5").out
+    assert started.startswith("started: accepted")
+    assert f"{expected['durations'][2]['outcomes']:,}" in started
     shown = ok("experiments", "show")
     assert "on 50% of rankings, against solar-i" in shown.out
     assert ["slam", "0", "0", "0", "-1.000", "to", "+1.000"] in shown.cells

@@ -24,7 +24,7 @@ from rankloop.clicks.interleaving.simulation import (
     rankings_of,
 )
 from rankloop.clicks.interleaving.sosm import SampleOnlyScored
-from rankloop.clicks.interleaving.team_draft import TeamDraft
+from rankloop.clicks.interleaving.team_draft import SHARED, TeamDraft, draft
 from rankloop.clicks.users import make_user
 from rankloop.exceptions import DataError
 
@@ -161,6 +161,40 @@ def test_team_draft_by_its_rules(rng):
     assert shown.preferences([1, 1, 0, 0, 0, 0]).any() == np.False_
     credited = TeamDraft(credit_shared=True).interleave(rankings, rng, 3)
     assert sorted(credited.credit.argmax(axis=1)) == [0, 1, 2]
+
+
+class Coins:
+    """A generator whose coins are given."""
+
+    def __init__(self, coins):
+        self.coins = iter(coins)
+
+    def permutation(self, n):
+        assert n == 2
+        return np.array([0, 1]) if next(self.coins) else np.array([1, 0])
+
+
+@pytest.mark.parametrize("order", list(permutations(range(4))))
+@pytest.mark.parametrize("k", [3, 4])
+def test_clicks_by_position_prefer_nobody_in_team_draft(order, k):
+    """For all coins and all clicks: a list with these teams is as likely as with them exchanged."""
+    lists = Counter()
+    for coins in product((0, 1), repeat=4):
+        _, teams = draft([[0, 1, 2, 3], list(order)], Coins(coins), k)
+        lists[tuple(teams)] += 1
+    exchanged = {0: 1, 1: 0, SHARED: SHARED}
+    for teams, chance in lists.items():
+        assert lists[tuple(exchanged[team] for team in teams)] == chance
+
+
+def test_what_two_rankers_agree_on_is_nobodys(rng):
+    """They differ in the second and third document, and the others tell nothing about them."""
+    documents, teams = draft([["a", "b", "c", "d", "e"], ["a", "c", "b", "d", "e"]], rng, 5)
+    assert documents[0] == "a"
+    assert documents[3:] == ["d", "e"]
+    assert teams == [SHARED, *("bc".index(document) for document in documents[1:3]), SHARED, SHARED]
+    documents, teams = draft([["a", "b"], ["a", "b"]], rng, 2, credit_shared=True)
+    assert sorted(teams) == [0, 1]
 
 
 def test_team_draft_of_two_by_enumeration(rng):

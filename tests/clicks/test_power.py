@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankloop.clicks.confidence_sequences import EmpiricalBernstein, best_rho, mixture_bound
+from rankloop.clicks.confidence_sequences import best_rho, mixture_bound
 from rankloop.clicks.interleaving.power import (
     Effect,
     impressions_of_sequence,
     impressions_of_test,
     plan,
-    tune_sequence,
 )
+from rankloop.clicks.sign_bets import lead_to_win
 from rankloop.exceptions import DataError
 
 
@@ -31,30 +31,41 @@ def test_a_test_finds_the_effect_as_often_as_promised(power):
     assert abs((z > 1.96).mean() - power) < 0.04
 
 
-@pytest.mark.parametrize("tuned", [False, True])
-def test_a_sequence_finds_the_effect_as_often_as_promised(tuned):
-    """Or a little more often, because it may have found it earlier."""
-    effect = Effect(0.3, 0.5)
-    sequence = tune_sequence(effect) if tuned else EmpiricalBernstein()
-    n = impressions_of_sequence(effect, sequence)
-    x = _outcomes(effect, n, 400)
-    total = np.cumsum(x, axis=1)
-    before = np.c_[np.zeros(len(x)), total[:, :-1] / np.arange(1, n)]
-    v = np.cumsum((x - before) ** 2, axis=1)
-    rho = best_rho(sequence.tuned_for, sequence.alpha)
-    steps = np.unique(np.geomspace(10, n, 40).astype(int)) - 1
-    bounds = {value: 2 * mixture_bound(value / 4, rho, 0.025) for value in range(2 * n)}
-    found = np.zeros(len(x), bool)
-    for k in steps:
-        found |= total[:, k] > np.array([bounds[round(value)] for value in v[:, k]])
-    assert 0.75 < found.mean() < 0.9
+@pytest.mark.parametrize("power", [0.5, 0.8])
+@pytest.mark.parametrize("effect", [Effect(0.2, 0.5), Effect(0.4, 1.0), Effect(0.7, 0.9)])
+def test_a_sequence_finds_the_effect_as_often_as_promised(effect, power):
+    """Looked at after every impression."""
+    n = impressions_of_sequence(effect, power=power)
+    x = _outcomes(effect, n, 2000)
+    leads = np.array([lead_to_win(decided, 0.05) for decided in range(n + 1)])
+    found = (np.cumsum(x, axis=1) >= leads[np.cumsum(x != 0, axis=1)]).any(axis=1)
+    assert abs(found.mean() - power) < 0.07
 
 
-def test_tuning_helps_small_effects():
-    for preference, gain in ((0.02, 0.75), (0.05, 0.85), (0.1, 0.95)):
-        test, live, tuned = (row.impressions for row in plan(Effect(preference)))
-        assert test < tuned < gain * live
-        assert tuned < 2.1 * test
+def test_the_sequence_of_the_service_needs_fewer_than_empirical_bernstein():
+    """At small and at large effects, by its usual tuning."""
+
+    def bernstein(decided, alpha):
+        return 2 * mixture_bound(decided / 4, best_rho(50, alpha), alpha / 2)
+
+    for preference, gain in ((0.02, 0.85), (0.05, 0.87), (0.1, 0.89), (0.2, 0.93), (0.4, 0.93)):
+        effect = Effect(preference, 1.0)
+        assert impressions_of_sequence(effect) < gain * impressions_of_sequence(
+            effect, lead=bernstein
+        )
+
+
+def test_a_plan_says_when_half_of_the_experiments_have_ended():
+    test, live = plan(Effect(0.05, 0.4))
+    assert live.half < test.impressions < live.impressions < 1.8 * test.impressions
+    assert test.half is None
+
+
+def test_an_effect_without_chance():
+    """All outcomes are 1: whoever leads by enough wins."""
+    n = impressions_of_sequence(Effect(1.0, 1.0))
+    assert lead_to_win(n, 0.05) <= n
+    assert lead_to_win(n - 1, 0.05) > n - 1
 
 
 def test_effects_that_cannot_be():
@@ -63,3 +74,5 @@ def test_effects_that_cannot_be():
             Effect(**wrong)
     with pytest.raises(DataError, match="power must be between 0 and 1"):
         impressions_of_test(Effect(0.1), power=1.0)
+    with pytest.raises(DataError, match="too small"):
+        impressions_of_sequence(Effect(1e-4))

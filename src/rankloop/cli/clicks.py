@@ -355,23 +355,23 @@ def power(
     json: o.Json = False,
 ) -> None:
     """Tell how many impressions an interleaving experiment needs, before it starts."""
+    from dataclasses import asdict
+
     from rankloop.clicks.interleaving.power import Effect, plan
 
     rows = plan(Effect(preference, decided), alpha, chance)
+
+    def days(impressions: int | None) -> float | None:
+        return None if per_day is None or impressions is None else impressions / per_day
+
     if json:
-        days = [None if per_day is None else row.impressions / per_day for row in rows]
-        print_json(
-            [
-                {"method": row.method, "impressions": row.impressions, "days": d}
-                for row, d in zip(rows, days, strict=True)
-            ]
-        )
+        print_json([{**asdict(row), "days": days(row.impressions)} for row in rows])
         return
-    columns = ["method", "impressions", *([] if per_day is None else ["days"])]
+    columns = ["method", "impressions", "half end by", *([] if per_day is None else ["days"])]
     print_table(
         columns,
         [
-            [row.method, row.impressions, *([] if per_day is None else [row.impressions / per_day])]
+            [row.method, row.impressions, row.half, days(row.impressions)][: len(columns)]
             for row in rows
         ],
     )

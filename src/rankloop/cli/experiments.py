@@ -53,7 +53,9 @@ def start(
         "share": share,
         "holdback": holdback,
     }
-    service.act("started", "POST", "experiments", body)
+    started = service.send("POST", "experiments", body)
+    typer.echo(f"started: {started['status']}, entry {started['position']}")
+    _show_forecast(started["forecast"])
 
 
 @experiments.command("show")
@@ -68,6 +70,8 @@ def show(service: ServiceOptions, json: o.Json = False) -> None:
     experiment, budget = found.get("experiment"), found["budget"]
     if experiment is None:
         typer.echo("no experiment is running")
+        if "next" in found:
+            _show_forecast(found["next"])
     else:
         typer.echo(
             f"{'holdback' if experiment['holdback'] else 'experiment'} {experiment['id']}, on "
@@ -87,6 +91,29 @@ def show(service: ServiceOptions, json: o.Json = False) -> None:
         f"experiments {budget['experiments']}, promotions {budget['promotions']}, rollbacks "
         f"{budget['rollbacks']}; {left:.0%} of the error budget is left"
     )
+
+
+def _show_forecast(forecast: dict[str, Any]) -> None:
+    """Print how long an experiment takes, and what that assumes."""
+    names = ["difference", "outcomes", "half end by", "rankings", "days"]
+    keys = ("outcomes", "half", "rankings", "days")
+    rows = [[f"{d['preference']:.0%}", *map(d.get, keys)] for d in forecast["durations"]]
+    print_table(names, rows)
+    rate, clicked, days = (
+        forecast[key] for key in ("rankings_per_day", "clicked_per_day", "counted_days")
+    )
+    counted = (
+        "too few rankings to say how long that takes"
+        if rate is None
+        else f"{rate:,.0f} rankings a day, {clicked:,.0f} of them clicked, as in the last "
+        f"{days:.2g} days"
+    )
+    typer.echo("outcomes: rankings or sessions with a click; four of five experiments end by then")
+    typer.echo(
+        f"assumed: {forecast['decided']:.0%} of outcomes prefer one of two models, the better one "
+        "by this difference"
+    )
+    typer.echo(f"traffic: {counted}")
 
 
 def _cells(challenger: dict[str, Any]) -> list[object]:

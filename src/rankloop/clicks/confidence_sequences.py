@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.clicks.sign_bets import SignBets
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -247,7 +249,9 @@ class Betting:
         )
 
 
-def follow(sequence: EmpiricalBernstein | Betting, outcomes: Iterable[float]) -> list[Interval]:
+def follow(
+    sequence: EmpiricalBernstein | Betting | SignBets, outcomes: Iterable[float]
+) -> list[Interval]:
     """Return the interval after each outcome.
 
     >>> [round(interval.high, 2) for interval in follow(EmpiricalBernstein(), [0.0, 0.0])]

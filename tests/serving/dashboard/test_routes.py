@@ -123,16 +123,17 @@ def test_a_ranking_closely(shop):
 def test_what_an_experiment_still_needs():
     outcomes = Outcomes()
     for i in range(200):
-        outcomes.add(1.0 if i % 5 < 2 else -1.0 if i % 5 == 2 else 0.0)
+        outcomes.add(1 if i % 5 < 2 else -1 if i % 5 == 2 else 0)
     needs = still_needed(outcomes, 0.001)
     assert needs is not None
     assert needs > 0
     for share, decided in ((0.9, False), (1.05, True)):
         n = outcomes.n + round(share * needs)
-        grown = Outcomes(n, outcomes.total * n / outcomes.n, outcomes.variance * n / outcomes.n)
+        wins, losses = round(outcomes.wins * n / 200), round(outcomes.losses * n / 200)
+        grown = Outcomes(wins, losses, n - wins - losses)
         assert (grown.interval(0.001).sign != 0) is decided
     assert still_needed(Outcomes(), 0.05) is None
-    assert still_needed(Outcomes(10, 0.0, 10.0, 5, 5), 0.05) is None
+    assert still_needed(Outcomes(5, 5, 10), 0.05) is None
 
 
 def test_trouble_is_told_in_words(tmp_path):

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from scipy.special import ndtri
 
-from rankloop.clicks.confidence_sequences import (
-    EmpiricalBernstein,
-    best_rho,
-    check_sequence,
-    mixture_bound,
-)
+from rankloop.clicks.confidence_sequences import check_sequence
+from rankloop.clicks.sign_bets import lead_to_win
 from rankloop.exceptions import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_MOST = 1e12
+_MOST = 1e10
+_STEPS = 2000
 
 
 @dataclass(frozen=True)
@@ -70,91 +68,94 @@ def impressions_of_test(effect: Effect, alpha: float = 0.05, power: float = 0.8)
 
 
 def impressions_of_sequence(
-    effect: Effect, sequence: EmpiricalBernstein | None = None, power: float = 0.8
+    effect: Effect,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    lead: Callable[[float, float], float] = lead_to_win,
 ) -> int:
-    """Return after how many impressions a confidence sequence finds the effect, with this power.
+    """Return within how many impressions a confidence sequence finds the effect, with this power.
 
-    It is the n at which n mean - u(n variance) = z(power) sqrt(n variance), where u is the boundary
-    of the sequence: then the interval excludes 0 with probability `power`, by the normal
-    approximation. A sequence that is looked at all the time may find the effect a little earlier.
+    It is looked at after every impression, and ends the experiment once 0 is outside. Its outcomes
+    are taken for a Brownian motion with their mean and variance, which is followed on a lattice
+    until it has crossed the boundary of the sequence with probability `power`.
 
     Parameters
     ----------
-    sequence : None: one that is tuned for this effect, by :func:`tune_sequence`
+    lead : (decided, alpha) -> how many more wins than losses exclude 0 after so many outcomes that
+        are not 0: the boundary, by default that of :class:`SignBets`
 
-    >>> impressions_of_sequence(Effect(0.1, 0.5), EmpiricalBernstein(alpha=0.05))
-    3633
+    Notes
+    -----
+    Cost: about 0.1 seconds.
+
     >>> impressions_of_sequence(Effect(0.1, 0.5))
-    3233
+    2740
     """
+    check_sequence(alpha, -1, 1)
     _check_power(power)
-    chosen = tune_sequence(effect, power=power) if sequence is None else sequence
-    width = chosen.highest - chosen.lowest
-    rho, z = best_rho(chosen.tuned_for, chosen.alpha), float(ndtri(power))
-
-    def excess(n: float) -> float:
-        v = n * effect.variance
-        bound = width * mixture_bound(v / width**2, rho, chosen.alpha / 2)
-        return n * effect.mean - bound - z * math.sqrt(v)
-
-    return math.ceil(_root(excess))
+    horizon = max(4 * impressions_of_test(effect, alpha, power), 64)
+    while horizon < _MOST:
+        found = _cross(effect, alpha, power, lead, horizon)
+        if found is not None:
+            return found
+        horizon *= 2
+    raise DataError("this effect is too small to be found by any number of impressions")
 
 
-def tune_sequence(effect: Effect, alpha: float = 0.05, power: float = 0.8) -> EmpiricalBernstein:
-    """Return the sequence that finds an effect soonest: narrowest when the effect should show.
-
-    Any tuning is valid, so a wrong expectation costs impressions, and never an error. It must be
-    chosen before the experiment starts.
-    """
-    sequence = EmpiricalBernstein(alpha=alpha)
-    width = sequence.highest - sequence.lowest
-    for _ in range(8):  # the tuning depends on when it stops, which depends on the tuning
-        n = impressions_of_sequence(effect, sequence, power)
-        sequence = replace(sequence, tuned_for=n * effect.variance / width**2)
-    return sequence
+def _cross(
+    effect: Effect, alpha: float, power: float, lead: Callable[[float, float], float], horizon: int
+) -> int | None:
+    """Return when this share of random walks has crossed the boundary; None: not by the horizon."""
+    steps = min(_STEPS, horizon)
+    length = horizon / steps  # impressions of each step
+    height = math.sqrt(effect.decided * length)
+    up = (1 + effect.mean * length / height) / 2
+    # Boundaries are smooth, so a few hundred points are enough. No lead exceeds what is decided.
+    points = np.geomspace(1, horizon, 300)
+    bounds = [min(lead(n * effect.decided, alpha), n + 1) for n in points]
+    boundary = np.interp(length * np.arange(1, steps + 1), points, bounds) / height
+    chances = np.zeros(2 * steps + 1)  # of each place of the walks that did not cross; 0 is central
+    chances[steps] = 1.0
+    for step in range(steps):
+        rising, falling = up * chances, (1 - up) * chances
+        chances = np.zeros(2 * steps + 1)
+        chances[1:] += rising[:-1]
+        chances[:-1] += falling[1:]
+        chances[steps + math.ceil(boundary[step]) :] = 0
+        if chances.sum() <= 1 - power:
+            return math.ceil((step + 1) * length)
+    return None
 
 
 @dataclass(frozen=True)
 class ExperimentSize:
-    """How many impressions one way to decide an experiment needs."""
+    """How many impressions one way to decide an experiment needs.
+
+    impressions : those after which it finds the difference, with the wanted probability
+    half : those after which half of such experiments have ended; None if all end together
+    """
 
     method: str
     impressions: int
+    half: int | None = None
 
 
 def plan(effect: Effect, alpha: float = 0.05, power: float = 0.8) -> list[ExperimentSize]:
-    """Return what a test at the end needs, and confidence sequences that may be watched.
+    """Return what a test at the end needs, and the sequence of the service, which may be watched.
 
-    The live service has a sequence that is tuned for 200 decided impressions.
-
-    >>> [(row.method, row.impressions) for row in plan(Effect(0.1, 0.5))]
-    ... # doctest: +NORMALIZE_WHITESPACE
-    [('test, once at the end', 1562), ('sequence of the live service', 3633),
-     ('sequence tuned for this effect', 3233)]
+    >>> for row in plan(Effect(0.1, 0.5)):
+    ...     print(row.method, row.impressions, row.half)
+    test, once at the end 1562 None
+    sequence of the live service 2740 1578
     """
     return [
         ExperimentSize("test, once at the end", impressions_of_test(effect, alpha, power)),
         ExperimentSize(
             "sequence of the live service",
-            impressions_of_sequence(effect, EmpiricalBernstein(alpha=alpha), power),
-        ),
-        ExperimentSize(
-            "sequence tuned for this effect",
-            impressions_of_sequence(effect, tune_sequence(effect, alpha, power), power),
+            impressions_of_sequence(effect, alpha, power),
+            impressions_of_sequence(effect, alpha, 0.5),
         ),
     ]
-
-
-def _root(excess: Callable[[float], float]) -> float:
-    from scipy.optimize import brentq
-
-    high = 16.0
-    while excess(high) < 0:
-        high *= 2
-        if high > _MOST:
-            raise DataError("this effect is too small to be found by any number of impressions")
-    low = 1.0
-    return float(brentq(excess, low, high, xtol=0.5)) if excess(low) < 0 else low
 
 
 def _check_power(power: float) -> None:

@@ -27,9 +27,10 @@ class TeamDraft(Interleaver):
 
     Parameters
     ----------
-    credit_shared : whether documents at the top on which all rankers agree belong to a team.
-        Their clicks do not show who is better, so by default they are left out, which removes
-        noise but no information
+    credit_shared : whether documents on which rankers agree belong to a team. Their clicks do not
+        show who is better. So by default a document that both of two rankers would pick at the
+        start of a round is shown before the round and belongs to nobody, which removes noise but no
+        information; of more than two rankers, only documents at the top
 
     Notes
     -----
@@ -66,29 +67,37 @@ def draft(
     rankings: Sequence[Ranking], rng: np.random.Generator, k: int, credit_shared: bool = False
 ) -> tuple[list[Hashable], list[int]]:
     """Return documents by team draft and the team of each."""
-    shown = [] if credit_shared else find_shared_top(rankings, k)
-    teams = [SHARED] * len(shown)
-    taken = set(shown)
-    left = [iter(ranking) for ranking in rankings]
+    shown: list[Hashable] = []
+    teams: list[int] = []
+    taken: set[Hashable] = set()
+    places = [0] * len(rankings)
+
+    def best_left(team: int) -> Hashable | None:
+        ranking, place = rankings[team], places[team]
+        while place < len(ranking) and ranking[place] in taken:
+            place += 1
+        places[team] = place
+        return ranking[place] if place < len(ranking) else None
+
+    def show(document: Hashable, team: int) -> None:
+        shown.append(document)
+        teams.append(team)
+        taken.add(document)
+
+    finds_shared = not credit_shared
     while len(shown) < k:
-        before = len(shown)
+        wanted = [best_left(team) for team in range(len(rankings))]
+        if all(document is None for document in wanted):
+            break
+        if finds_shared and all(document == wanted[0] for document in wanted):
+            show(wanted[0], SHARED)
+            continue
+        # Two rankers who disagree add the same two documents, whoever begins. So chance does not
+        # decide on what they agree later, and as many lists have all teams exchanged: random clicks
+        # prefer nobody. With more rankers that is so only before the first round.
+        finds_shared = finds_shared and len(rankings) == 2
         for team in rng.permutation(len(rankings)).tolist():
-            pick = next((document for document in left[team] if document not in taken), None)
-            if pick is None or len(shown) == k:
-                continue
-            shown.append(pick)
-            teams.append(team)
-            taken.add(pick)
-        if len(shown) == before:  # nobody has anything left
-            break
+            pick = best_left(team)
+            if pick is not None and len(shown) < k:
+                show(pick, team)
     return shown, teams
-
-
-def find_shared_top(rankings: Sequence[Ranking], k: int) -> list[Hashable]:
-    """Return the documents at the top that all rankings share, at most k."""
-    top: list[Hashable] = []
-    for documents in zip(*rankings, strict=False):
-        if len(top) == k or any(document != documents[0] for document in documents[1:]):
-            break
-        top.append(documents[0])
-    return top

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -184,22 +185,22 @@ class ClickLog:
 
         Clicks on documents that were not shown are left out, and counted in `notes`.
         """
-        queries: list[int | str] = []
-        documents: list[int | str] = []
-        clicks: list[bool] = []
-        sizes: list[int] = []
+        # Codes of a few bytes, and each id once: pages may come from a file that is much larger.
+        known: dict[int | str, int] = {}
+        asked: dict[int | str, int] = {}
+        queries, sizes, documents, clicks = array("i"), array("i"), array("i"), bytearray()
         astray = 0
         for query, shown, clicked in pages:
             marked = set(clicked)
-            queries.append(query)
-            documents.extend(shown)
-            clicks.extend(document in marked for document in shown)
+            queries.append(asked.setdefault(query, len(asked)))
+            documents.extend([known.setdefault(document, len(known)) for document in shown])
+            clicks.extend([document in marked for document in shown])
             sizes.append(len(shown))
             astray += len(marked.difference(shown))
         log = cls.from_rows(
-            np.repeat(whole_or_text(queries), sizes),
-            whole_or_text(documents),
-            np.array(clicks, bool),
+            np.repeat(whole_or_text(list(asked))[np.asarray(queries)], sizes),
+            whole_or_text(list(known))[np.asarray(documents)],
+            np.frombuffer(clicks, bool),
             page=np.repeat(np.arange(len(queries)), sizes),
         )
         note = f"{astray:,} clicks on documents that were not shown left out"

@@ -35,18 +35,18 @@ def read_relpred(*paths: str | os.PathLike[str], skip_bad_rows: bool = False) ->
     Yandex, Relevance Prediction Challenge, WSCD 2012.
     """
     bad, astray = BadLines(skip_bad_rows), [0]
-    pages = [page for path in paths for page in _pages(os.fspath(path), bad, astray)]
-    if not pages:
+    log = ClickLog.from_pages(page for path in paths for page in _pages(path, bad, astray))
+    if len(log) == 0:
         raise DataError("the log has no query; expected lines with Q, as session, time, Q, ...")
-    log = bad.noted(ClickLog.from_pages(pages))
+    log = bad.noted(log)
     if not astray[0]:
         return log
     clicks = count(astray[0], "click", "clicks")
     return replace(log, notes=(*log.notes, f"{clicks} on documents that were not shown left out"))
 
 
-def _pages(name: str, bad: BadLines, astray: list[int]) -> Iterator[Page]:
-    session = ""
+def _pages(path: str | os.PathLike[str], bad: BadLines, astray: list[int]) -> Iterator[Page]:
+    name, session = os.fspath(path), ""
     pages: list[Page] = []  # of one session, of which later lines may hold clicks
     with open_input(name) as file:
         for number, line in enumerate(file, start=1):

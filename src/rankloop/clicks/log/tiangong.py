@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+from array import array
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
+
+import numpy as np
 
 from rankloop.clicks.log.bad_lines import BadLines
 from rankloop.clicks.log.log import ClickLog
@@ -36,14 +39,29 @@ def read_tiangong(*paths: str | os.PathLike[str], skip_bad_rows: bool = False) -
     search sessions, CIKM 2019.
     """
     bad = BadLines(skip_bad_rows)
-    pages = [page for path in paths for page in _pages(os.fspath(path), bad)]
-    if not pages:
+    known: dict[str, str] = {}  # each id once in memory
+    queries: list[str] = []
+    documents: list[str] = []
+    clicks, positions, names = bytearray(), array("i"), array("i")
+    pages = (page for path in paths for page in _pages(os.fspath(path), bad))
+    for name, page in enumerate(pages):
+        for query, document, clicked, rank in page:
+            queries.append(known.setdefault(query, query))
+            documents.append(known.setdefault(document, document))
+            clicks.append(clicked)
+            positions.append(rank)
+            names.append(name)
+    if not queries:
         raise DataError("the log has no interaction with results")
-    queries, documents, clicks, positions, names = zip(
-        *((q, d, c, k, p) for p, page in enumerate(pages) for q, d, c, k in page), strict=True
+    return bad.noted(
+        ClickLog.from_rows(
+            queries,
+            documents,
+            np.frombuffer(clicks, bool),
+            position=np.asarray(positions),
+            page=np.asarray(names),
+        )
     )
-    log = ClickLog.from_rows(queries, documents, clicks, position=positions, page=names)
-    return bad.noted(log)
 
 
 def _pages(name: str, bad: BadLines) -> Iterator[list[tuple[str, str, bool, int]]]:
@@ -54,6 +72,7 @@ def _pages(name: str, bad: BadLines) -> Iterator[list[tuple[str, str, bool, int]
                     page = _page(element, name, bad)
                     if page:
                         yield page
+                if element.tag in ("interaction", "session"):
                     element.clear()
         except ElementTree.ParseError as error:
             raise ParseError(name, error.position[0], f"it is not XML: {error}") from None

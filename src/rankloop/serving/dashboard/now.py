@@ -10,12 +10,12 @@ from rankloop.serving.dashboard.board import Health
 from rankloop.serving.dashboard.marks import Mark
 from rankloop.serving.dashboard.traffic import quantile, times_between
 from rankloop.serving.engine.state import Totals
+from rankloop.serving.experiments.intervals import Outcomes
 from rankloop.serving.routes.state import running
 
 if TYPE_CHECKING:
     from rankloop.serving.dashboard.board import Board, Boards
     from rankloop.serving.engine.state import Published
-    from rankloop.serving.experiments.intervals import Outcomes
     from rankloop.serving.loop import Loop
     from rankloop.serving.service import Service
 
@@ -193,18 +193,15 @@ def _computed(loop: Loop) -> ComputedNow | None:
 def still_needed(outcomes: Outcomes, alpha: float) -> int | None:
     """Return how many more outcomes would decide, if they continue as so far; None if none would.
 
-    It assumes that the sum and the variance of outcomes grow in proportion to their number. The
-    smallest number at which the interval does not contain 0 is found by bisection.
+    It assumes that wins and losses grow in proportion to the number of outcomes. The smallest
+    number at which the interval does not contain 0 is found by bisection.
     """
-    if outcomes.n == 0 or outcomes.total == 0:
+    if outcomes.wins == outcomes.losses:
         return None
 
     def is_decided(n: int) -> bool:
-        share = n / outcomes.n
-        grown = msgspec.structs.replace(
-            outcomes, n=n, total=outcomes.total * share, variance=outcomes.variance * share
-        )
-        return grown.interval(alpha).sign != 0
+        wins, losses = (round(count * n / outcomes.n) for count in (outcomes.wins, outcomes.losses))
+        return Outcomes(wins, losses, n - wins - losses).interval(alpha).sign != 0
 
     if is_decided(outcomes.n):
         return 0

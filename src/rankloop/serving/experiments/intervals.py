@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from rankloop.clicks.confidence_sequences import EmpiricalBernstein
+from rankloop.clicks.sign_bets import SignBets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,31 +21,29 @@ CHAMPION = 0
 
 
 class Outcomes(msgspec.Struct):
-    """The outcomes of one challenger so far, as the sums from which an interval is computed.
+    """How often one challenger won, lost, and did neither.
 
-    An outcome is 1 if the challenger's documents got more clicks, -1 if the champion's did, and 0
-    otherwise.
+    It wins if its documents got more clicks, and loses if those of the champion did.
     """
 
-    n: int = 0
-    total: float = 0.0
-    variance: float = 0.0
     wins: int = 0
     losses: int = 0
+    draws: int = 0
 
-    def add(self, outcome: float) -> None:
-        """Add one outcome."""
-        sequence = EmpiricalBernstein(n=self.n, total=self.total, variance=self.variance)
-        sequence = sequence.observe(outcome)
-        self.n, self.total, self.variance = sequence.n, sequence.total, sequence.variance
+    @property
+    def n(self) -> int:
+        """Outcomes so far."""
+        return self.wins + self.losses + self.draws
+
+    def add(self, outcome: int) -> None:
+        """Add one outcome: 1, -1 or 0."""
         self.wins += outcome > 0
         self.losses += outcome < 0
+        self.draws += outcome == 0
 
     def interval(self, alpha: float) -> Interval:
         """Return an interval for the mean outcome; all intervals over time hold with 1 - alpha."""
-        return EmpiricalBernstein(
-            alpha, n=self.n, total=self.total, variance=self.variance
-        ).interval()
+        return SignBets(alpha, self.wins, self.losses, self.draws).interval()
 
 
 def intervals(challengers: Sequence[Outcomes], alpha: float) -> list[Interval]:

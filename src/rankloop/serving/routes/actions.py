@@ -34,6 +34,11 @@ class ActionAnswer(msgspec.Struct, omit_defaults=True):
 
 async def act(call: Call, action_id: str, entry: Entry) -> Response:
     """Append an entry, and answer once it has taken effect, so that the next request sees it."""
+    return answer(await take_action(call, action_id, entry))
+
+
+async def take_action(call: Call, action_id: str, entry: Entry) -> ActionAnswer:
+    """Append an entry, and return the answer once it has taken effect."""
     (outcome,) = await call.loop.submit_from(asyncio.get_running_loop(), [entry])
     if outcome.status == "conflict":
         raise HTTPProblem(
@@ -41,7 +46,7 @@ async def act(call: Call, action_id: str, entry: Entry) -> Response:
         )
     if outcome.position is not None:
         await asyncio.to_thread(call.loop.wait_for_entry, outcome.position, _PATIENCE)
-    return answer(ActionAnswer(action_id, outcome.status, outcome.position))
+    return ActionAnswer(action_id, outcome.status, outcome.position)
 
 
 def require_model(now: Published, model: str) -> None:

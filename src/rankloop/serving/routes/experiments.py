@@ -9,10 +9,11 @@ import msgspec
 from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
+from rankloop.serving.experiments.forecast import Forecast, forecast, measure_traffic
 from rankloop.serving.experiments.intervals import share_of_errors
 from rankloop.serving.journal.entries import ExperimentEnded, ExperimentStarted
 from rankloop.serving.problems import HTTPProblem
-from rankloop.serving.routes.actions import ActionAnswer, Share, act, require_model
+from rankloop.serving.routes.actions import ActionAnswer, Share, require_model, take_action
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id
 from rankloop.serving.routes.state import Budget, ExperimentInfo, budget_of, running
@@ -66,11 +67,19 @@ class ExperimentState(msgspec.Struct, omit_defaults=True):
     """The running experiment, if there is one, and what is left of the error budget.
 
     last : the last experiment that was ended; one that a promotion or a rollback cut short is not
+    next : if none is running: how long one takes with one challenger on all rankings
     """
 
     budget: Budget
     experiment: ExperimentInfo | None = None
     last: EndedInfo | None = None
+    next: Forecast | None = None
+
+
+class StartedAnswer(ActionAnswer):
+    """The id of an experiment, the position of its start in the journal, and how long it takes."""
+
+    forecast: Forecast | None = None
 
 
 async def start_experiment(call: Call) -> Response:
@@ -90,7 +99,8 @@ async def start_experiment(call: Call) -> Response:
         raise HTTPProblem(
             409, f"experiment {now.experiment.id!r} is running and cannot be changed; end it first"
         )
-    if not share_of_errors(now.settings.alpha, experiments.spent, experiments.started):
+    alpha = share_of_errors(now.settings.alpha, experiments.spent, experiments.started)
+    if not alpha:
         raise HTTPProblem(
             409,
             f"all of this loop's error budget (alpha = {now.settings.alpha:g}) has been used up by "
@@ -100,7 +110,17 @@ async def start_experiment(call: Call) -> Response:
     entry = ExperimentStarted(
         action_id, body.challengers, body.promote, body.share, body.holdback, call.who
     )
-    return await act(call, action_id, entry)
+    expected = await _forecast(call, alpha / len(body.challengers), body.share)
+    action = await take_action(call, action_id, entry)
+    return answer(StartedAnswer(action.id, action.status, action.position, expected))
+
+
+async def _forecast(call: Call, alpha: float, share: float = 1.0) -> Forecast:
+    def expect(journal: Journal) -> Forecast:
+        return forecast(measure_traffic(journal, feedback), alpha, share)
+
+    feedback = call.loop.published.settings.feedback
+    return await asyncio.to_thread(call.loop.read, expect)
 
 
 async def end_experiment(call: Call) -> Response:
@@ -109,16 +129,18 @@ async def end_experiment(call: Call) -> Response:
     if experiment is None or experiment.id != call.path["id"]:
         now = "none is" if experiment is None else f"{experiment.id!r} is"
         raise HTTPProblem(404, f"experiment {call.path['id']!r:.80} is not running; {now}")
-    return await act(
-        call, experiment.id, ExperimentEnded(experiment.id, call.body.reason, by=call.who)
-    )
+    entry = ExperimentEnded(experiment.id, call.body.reason, by=call.who)
+    return answer(await take_action(call, experiment.id, entry))
 
 
 async def show_experiment(call: Call) -> Response:
     """Return what the running experiment has found, and how the last one ended."""
     now = call.loop.published
     last = await asyncio.to_thread(call.loop.read, _last_ended)
-    return answer(ExperimentState(budget_of(now), running(now), last))
+    spent = now.experiments
+    alpha = share_of_errors(now.settings.alpha, spent.spent, spent.started)
+    expected = await _forecast(call, alpha) if now.experiment is None and alpha else None
+    return answer(ExperimentState(budget_of(now), running(now), last, expected))
 
 
 def _last_ended(journal: Journal) -> EndedInfo | None:
@@ -146,7 +168,7 @@ ENDPOINTS = (
         "Interleave challengers with the champion.",
         "admin",
         ExperimentRequest,
-        answer=ActionAnswer,
+        answer=StartedAnswer,
     ),
     Endpoint(
         "POST",

@@ -180,11 +180,12 @@ def _refuse_other_numerals(
 
 
 def _mistake(texts: pyarrow.ChunkedArray, name: str, others: Sequence[str], share: float) -> str:
-    shown = show_names(others[:5]) + (", ..." if len(others) > 5 else "")
+    more = show_names(others[1:5]) + (", ..." if len(others) > 5 else "")
+    rest = f" (others: {more})" if more else ""
     return (
         f"column {name!r} is text, but {min(share, 0.9999):.2%} of its values are numbers; row "
         f"{_row(texts, others[0])} has {others[0]!r}, which is neither a number nor a usual mark "
-        f"of a missing value (others: {shown}); correct the file, pass "
+        f"of a missing value{rest}; correct the file, pass "
         f"{argument('missing', list(others[:5]))} if these stand for missing values, or "
         f"{argument('category', [name])} if it holds categories"
     )
