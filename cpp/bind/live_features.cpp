@@ -1,5 +1,5 @@
 // Binding of live features: the state that entries change, and what a request reads of it.
-#include "bind/arrays.hpp"
+#include "bind/live_features.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -28,7 +28,6 @@ using RecipeArgument =
     std::tuple<std::string, std::string, std::vector<std::uint32_t>, std::string, std::int64_t, std::int64_t>;
 using StepArgument = std::tuple<std::string, std::size_t, std::string, std::uint32_t, std::uint32_t, std::uint32_t,
                                 std::uint32_t, double>;
-using Ids = nb::typed<nb::list, nb::str>;
 using Key = std::optional<nb::bytes>;
 
 template <typename Kind, std::size_t n>
@@ -40,22 +39,7 @@ Kind one_of(const std::string& word, const std::array<const char*, n>& words) {
 
 std::string_view view_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
-std::string_view text_of(const nb::handle text) {
-    check(PyUnicode_Check(text.ptr()), "a text is needed");
-    Py_ssize_t size;
-    const char* const start = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-    if (start == nullptr) nb::raise_python_error();
-    return {start, static_cast<std::size_t>(size)};
-}
-
 Hash hash_of(const Key& key) { return key ? hash_text(view_of(*key)) : 0; }
-
-std::vector<Hash> hashes_of(const Ids& ids) {
-    std::vector<Hash> hashes;
-    hashes.reserve(ids.size());
-    for (const nb::handle id : ids) hashes.push_back(hash_text(text_of(id)));
-    return hashes;
-}
 
 std::vector<FieldSpec> specs_of(const std::vector<FieldArgument>& fields) {
     std::vector<FieldSpec> specs;
@@ -83,24 +67,11 @@ bool is_list(const Slot& slot, const std::vector<FieldSpec>& items, const std::v
     return (slot.source == Source::item_field ? items : users)[slot.field].type == Type::categories;
 }
 
-void check_time(std::int64_t at) { check(is_time(at), "a time is at most 2^53 milliseconds before or after 1970"); }
-
-// Who asks, and the categories and numbers of a request.
-struct PythonContext {
-    Context context;
-    std::vector<std::optional<std::string>> words;
-    std::vector<double> numbers;
-};
-
 // How the core fills columns of matrices.
 struct Steps {
     std::vector<Step> steps;
     std::size_t width;
 };
-
-void check_context(const Fold& fold, const PythonContext& given) {
-    check(given.words.size() == fold.request_words.size(), "one category for each field of a request is needed");
-}
 
 void set_value(Column& column, std::uint32_t row, const nb::handle value) {
     switch (column.spec.type) {
@@ -261,9 +232,7 @@ void check_field(const Fold& fold, Side side, std::size_t field, std::initialize
 
 // `numbers`: how many a request has.
 void check_step(const Fold& fold, const Step& step, std::size_t numbers) {
-    const auto check_counter = [&](std::uint32_t counter) {
-        check(counter < fold.counters.size(), "no such counter");
-    };
+    const auto check_counter = [&](std::uint32_t counter) { check(counter < fold.counters.size(), "no such counter"); };
     check(step.buckets > 0, "at least one bucket is needed");
     switch (step.operation) {
         case Operation::number:
@@ -384,11 +353,7 @@ void bind_fold(nb::module_& m) {
             "show",
             [](Fold& fold, const nb::str& ranking, const Ids& items, const PythonContext& context, std::int64_t at,
                std::size_t first_place) {
-                check(first_place >= 1 && first_place <= UINT32_MAX, "places count from 1");
-                check_context(fold, context), check_time(at);
-                for (std::size_t k = 0; k < context.words.size(); ++k)
-                    if (context.words[k]) fold.request_words[k].code(*context.words[k]);
-                fold.show(hash_text(text_of(ranking)), hashes_of(items), context.context, at, first_place);
+                show(fold, hash_text(text_of(ranking)), hashes_of(items), context, at, first_place);
             },
             "ranking"_a, "items"_a, "context"_a, "at"_a, "first_place"_a)
         .def(

@@ -397,6 +397,49 @@ def row_likeness(
 ) -> NDArray[numpy.float64]: ...
 def terms_of(text: str) -> list[int]: ...
 def words_of(text: str) -> list[list[int]]: ...
+
+class FeatureInteractions:
+    def __len__(self) -> int: ...
+
+def read_interactions(
+    lines: list[bytes], seconds: bool
+) -> list[tuple[int, FeatureInteractions]]: ...
+
+class FeatureLog:
+    def __init__(self) -> None: ...
+    def is_new(self, ranking: str) -> bool: ...
+    def show(
+        self,
+        fold: FeatureFold,
+        ranking: str,
+        items: list[str],
+        context: FeatureContext,
+        nobody: FeatureContext,
+        at: int,
+    ) -> None: ...
+    def observe(
+        self,
+        fold: FeatureFold,
+        ranking: str | None,
+        item: str,
+        event: str,
+        value: float,
+        context: FeatureContext,
+        at: int,
+        event_id: str | None,
+    ) -> None: ...
+    def observe_all(
+        self,
+        fold: FeatureFold,
+        interactions: FeatureInteractions,
+        nobody: FeatureContext,
+        since: int,
+    ) -> int | None: ...
+    def feedback(
+        self,
+    ) -> tuple[NDArray[numpy.int64], NDArray[numpy.int32], NDArray[numpy.float64], list[str]]: ...
+    def left_out(self) -> tuple[int, int, int]: ...
+
 def solar_steps(
     gram: NDArray[numpy.float32],
     scores: NDArray[numpy.float32],

@@ -20,7 +20,7 @@ from rankloop.features.batch import given_matrix
 from rankloop.features.changes import Change
 from rankloop.features.event_log import EventReader
 from rankloop.features.events import Interaction, ItemEvent, RankingEvent
-from rankloop.feedback.compute_features import read_events
+from rankloop.feedback.event_files import read_events
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.journal.base import Record, make_row
 from rankloop.serving.journal.cache import EntryCache
