@@ -157,9 +157,19 @@ class FeatureState:
 
         given : the values of `definitions.given`, rows x features; NaN is missing
         """
+        return self.look(items, request, at, given).out
+
+    def look(
+        self,
+        items: Sequence[str],
+        request: Request,
+        at: int,
+        given: NDArray[np.float32] | None = None,
+    ) -> StateView:
+        """Return the features of items, and how many of them have no fields."""
         view = StateView(self, items, request, at, given)
         view.fill()
-        return view.out
+        return view
 
     def forget(self, keys: Collection[bytes]) -> None:
         """Remove users and the counters of users, sessions and queries, by their keyed hashes.
