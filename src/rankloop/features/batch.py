@@ -77,12 +77,13 @@ def fold_events(
     matrices: list[NDArray[np.float32]] = []
     repeated = 0
     names: dict[str, str] = {}  # one object for each item
-    last: int | None = -(2**53)
+    last = -(2**53)
     for event in events:
         if isinstance(event, _core.FeatureInteractions):
-            last = log.observe_all(fold, event, nobody, last)
-            if last is None:
+            end = log.observe_all(fold, event, nobody, last)
+            if end is None:
                 raise UnorderedError(_UNORDERED)
+            last = end
             continue
         if event.at < last:
             raise UnorderedError(_UNORDERED)

@@ -24,6 +24,7 @@ from rankloop.features.definitions import Definitions
 from rankloop.features.event_log import EventReader
 from rankloop.features.events import ItemEvent
 from rankloop.feedback.event_files import read_columns, read_events
+from rankloop.feedback.event_sort import SortedEvents
 from rankloop.feedback.grading import GradingRule, as_rules, grade_rows
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def compute_features(
 
     Cost: about 2 microseconds for an interaction in its usual form and 10 for other events, and
     for each ranking that of its features. The log is read as a stream if the events of each file
-    are in order of time; otherwise all of it is sorted in memory.
+    are in order of time; otherwise it is sorted first, with a temporary
+    file if it is long.
 
     Examples
     --------
@@ -104,10 +106,7 @@ def compute_features(
         log = fold_events(chain(catalogue, _merge(names, reader)), definitions, examination)
     except UnorderedError:
         reader = EventReader(definitions, unit)
-        logged = [event for name in names for event in read_events(name, reader)]
-        logged += reader.finish()
-        logged.sort(key=_time)
-        log = fold_events(chain(catalogue, logged), definitions, examination)
+        log = fold_events(chain(catalogue, _sort(names, reader)), definitions, examination)
     if unit == "guess":
         words = {"s": "seconds", "ms": "milliseconds", "guess": "dates"}[reader.unit]
         say(f"times are {words}")
@@ -134,15 +133,24 @@ def compute_features(
 def _merge(names: Sequence[str], reader: EventReader) -> Iterator[Event | FeatureInteractions]:
     """Yield the events of files that are each in order of time; raise if one is not."""
     if any(name == "-" for name in names):  # it can be read only once, so all of it is sorted
-        logged = [event for name in names for event in read_events(name, reader)]
-        logged += reader.finish()
-        yield from sorted(logged, key=_time)
+        yield from _sort(names, reader)
         return
     if len(names) == 1:
         yield from read_columns(names[0], reader)
     else:
         yield from heapq.merge(*(read_events(name, reader) for name in names), key=_time)
     yield from reader.finish()
+
+
+def _sort(names: Sequence[str], reader: EventReader) -> SortedEvents:
+    """Return all events in order of time."""
+    events = SortedEvents()
+    for name in names:
+        for event in read_events(name, reader):
+            events.add(event)
+    for event in reader.finish():
+        events.add(event)
+    return events
 
 
 def _time(event: Event) -> int:

@@ -39,7 +39,8 @@ def read_columns(name: str, reader: EventReader) -> Iterator[Event | _core.Featu
             for number, record in _decode(name, list(enumerate(lines, first))):
                 yield from _events(name, number, record, reader)
             continue
-        place, slow, runs = first, [], []
+        place, runs = first, []
+        slow: list[int] = []
         for n, interactions in _core.read_interactions(lines, reader.unit == "s"):
             slow += range(place, place + n)
             runs.append((place + n, interactions))
