@@ -1,5 +1,5 @@
 // Binding of live features: the state that entries change, and what a request reads of it.
-#include "bind/arrays.hpp"
+#include "bind/live_features.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "features/steps.hpp"
 #include "features/view.hpp"
 
 namespace rankloop {
@@ -25,7 +26,8 @@ using FieldArgument = std::tuple<std::string, std::size_t, bool>;
 using SlotArgument = std::tuple<std::string, std::uint32_t>;
 using RecipeArgument =
     std::tuple<std::string, std::string, std::vector<std::uint32_t>, std::string, std::int64_t, std::int64_t>;
-using Ids = nb::typed<nb::list, nb::str>;
+using StepArgument = std::tuple<std::string, std::size_t, std::string, std::uint32_t, std::uint32_t, std::uint32_t,
+                                std::uint32_t, double>;
 using Key = std::optional<nb::bytes>;
 
 template <typename Kind, std::size_t n>
@@ -37,22 +39,7 @@ Kind one_of(const std::string& word, const std::array<const char*, n>& words) {
 
 std::string_view view_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
-std::string_view text_of(const nb::handle text) {
-    check(PyUnicode_Check(text.ptr()), "a text is needed");
-    Py_ssize_t size;
-    const char* const start = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
-    if (start == nullptr) nb::raise_python_error();
-    return {start, static_cast<std::size_t>(size)};
-}
-
 Hash hash_of(const Key& key) { return key ? hash_text(view_of(*key)) : 0; }
-
-std::vector<Hash> hashes_of(const Ids& ids) {
-    std::vector<Hash> hashes;
-    hashes.reserve(ids.size());
-    for (const nb::handle id : ids) hashes.push_back(hash_text(text_of(id)));
-    return hashes;
-}
 
 std::vector<FieldSpec> specs_of(const std::vector<FieldArgument>& fields) {
     std::vector<FieldSpec> specs;
@@ -80,17 +67,11 @@ bool is_list(const Slot& slot, const std::vector<FieldSpec>& items, const std::v
     return (slot.source == Source::item_field ? items : users)[slot.field].type == Type::categories;
 }
 
-void check_time(std::int64_t at) { check(is_time(at), "a time is at most 2^53 milliseconds before or after 1970"); }
-
-// Who asks, and the categories of a request.
-struct PythonContext {
-    Context context;
-    std::vector<std::optional<std::string>> words;
+// How the core fills columns of matrices.
+struct Steps {
+    std::vector<Step> steps;
+    std::size_t width;
 };
-
-void check_context(const Fold& fold, const PythonContext& given) {
-    check(given.words.size() == fold.request_words.size(), "one category for each field of a request is needed");
-}
 
 void set_value(Column& column, std::uint32_t row, const nb::handle value) {
     switch (column.spec.type) {
@@ -230,14 +211,6 @@ void read_part(Fold& fold, const std::string& name, const nb::bytes& part) {
     }
 }
 
-template <typename T>
-Array<T> copy_of(const std::vector<T>& values) {
-    T* out;
-    auto result = new_array<T>({values.size()}, &out);
-    std::copy(values.begin(), values.end(), out);
-    return result;
-}
-
 template <typename T, typename Fill>
 Array<T> filled(std::initializer_list<std::size_t> shape, Fill fill) {
     T* out;
@@ -246,11 +219,41 @@ Array<T> filled(std::initializer_list<std::size_t> shape, Fill fill) {
     return result;
 }
 
-void check_field(const View& view, bool users, std::size_t field, std::initializer_list<Type> types) {
-    const auto& columns = (users ? view.fold().users : view.fold().items).columns;
+bool is_of_type(const Column& column, std::initializer_list<Type> types) {
+    return std::find(types.begin(), types.end(), column.spec.type) != types.end();
+}
+
+void check_field(const Fold& fold, Side side, std::size_t field, std::initializer_list<Type> types) {
+    check(side != Side::request, "no such field");
+    const auto& columns = (side == Side::user ? fold.users : fold.items).columns;
     check(field < columns.size(), "no such field");
-    const auto type = columns[field].spec.type;
-    check(std::find(types.begin(), types.end(), type) != types.end(), "a field of another type");
+    check(is_of_type(columns[field], types), "a field of another type");
+}
+
+// `numbers`: how many a request has.
+void check_step(const Fold& fold, const Step& step, std::size_t numbers) {
+    const auto check_counter = [&](std::uint32_t counter) { check(counter < fold.counters.size(), "no such counter"); };
+    check(step.buckets > 0, "at least one bucket is needed");
+    switch (step.operation) {
+        case Operation::number:
+        case Operation::age:
+            if (step.side != Side::request) return check_field(fold, step.side, step.from, {Type::number});
+            return check(step.from < numbers, "no such field");
+        case Operation::code:
+            if (step.side != Side::request) return check_field(fold, step.side, step.from, {Type::category});
+            return check(step.from < fold.request_words.size(), "no such field");
+        case Operation::flags:
+            check(step.limit <= 1000 && step.buckets <= 1000,
+                  "at most 1000 categories, and 1 to 1000 buckets, have columns");
+            return check_field(fold, step.side, step.from, {Type::categories});
+        case Operation::length:
+            return check_field(fold, step.side, step.from, {Type::categories, Type::text});
+        case Operation::affinity:
+            check_counter(step.overall);
+            [[fallthrough]];
+        default:
+            check_counter(step.from);
+    }
 }
 
 void bind_fold(nb::module_& m) {
@@ -258,11 +261,11 @@ void bind_fold(nb::module_& m) {
         .def(
             "__init__",
             [](PythonContext* self, const Key& user, const Key& session, const Key& query,
-               const std::vector<std::optional<std::string>>& words) {
-                new (self) PythonContext{{hash_of(user), hash_of(session), hash_of(query), {}}, words};
+               const std::vector<std::optional<std::string>>& words, const std::vector<double>& numbers) {
+                new (self) PythonContext{{hash_of(user), hash_of(session), hash_of(query), {}}, words, numbers};
                 for (const auto& word : words) self->context.fields.push_back(word ? hash_text(*word) : 0);
             },
-            "user"_a.none(), "session"_a.none(), "query"_a.none(), "words"_a);
+            "user"_a.none(), "session"_a.none(), "query"_a.none(), "words"_a, "numbers"_a);
 
     nb::class_<Fold>(m, "FeatureFold")
         .def(
@@ -350,11 +353,7 @@ void bind_fold(nb::module_& m) {
             "show",
             [](Fold& fold, const nb::str& ranking, const Ids& items, const PythonContext& context, std::int64_t at,
                std::size_t first_place) {
-                check(first_place >= 1 && first_place <= UINT32_MAX, "places count from 1");
-                check_context(fold, context), check_time(at);
-                for (std::size_t k = 0; k < context.words.size(); ++k)
-                    if (context.words[k]) fold.request_words[k].code(*context.words[k]);
-                fold.show(hash_text(text_of(ranking)), hashes_of(items), context.context, at, first_place);
+                show(fold, hash_text(text_of(ranking)), hashes_of(items), context, at, first_place);
             },
             "ranking"_a, "items"_a, "context"_a, "at"_a, "first_place"_a)
         .def(
@@ -378,18 +377,9 @@ void bind_fold(nb::module_& m) {
             "view",
             [](const Fold& fold, const Ids& items, const PythonContext& context) {
                 check_context(fold, context);
-                return View(fold, hashes_of(items), context.context);
+                return View(fold, hashes_of(items), context.context, context.numbers);
             },
             "items"_a, "context"_a, nb::keep_alive<0, 1>())
-        .def(
-            "request_code",
-            [](const Fold& fold, std::size_t field, const nb::str& word, std::uint32_t limit, std::uint32_t buckets) {
-                check(field < fold.request_words.size() && buckets > 0, "no such field");
-                const Words& words = fold.request_words[field];
-                const std::uint32_t code = words.find(text_of(word));
-                return code == nowhere ? missing_value : static_cast<double>(words.shown(code, limit, buckets));
-            },
-            "field"_a, "word"_a, "limit"_a, "buckets"_a)
         .def("counter_statistics",
              [](const Fold& fold) {
                  nb::typed<nb::list, nb::typed<nb::tuple, int, int, int>> all;
@@ -404,62 +394,70 @@ void bind_fold(nb::module_& m) {
         .def("read_part", &read_part, "name"_a, "part"_a);
 }
 
+Side side_of(const std::string& word) { return one_of<Side>(word, std::array{"item", "user", "request"}); }
+
+void bind_steps(nb::module_& m) {
+    nb::class_<Steps>(m, "FeatureSteps")
+        .def(
+            "__init__",
+            [](Steps* self, const std::vector<StepArgument>& steps, std::size_t width) {
+                std::vector<Step> known;
+                for (const auto& [operation, place, side, from, overall, limit, buckets, prior] : steps) {
+                    known.push_back({one_of<Operation>(operation, std::array{"number", "age", "code", "flags", "length",
+                                                                             "ratio", "count", "since", "affinity"}),
+                                     place, side_of(side), from, overall, limit, buckets, prior});
+                    check(place <= width && known.back().width() <= width - place, "a column beyond the last");
+                }
+                new (self) Steps{known, width};
+            },
+            "steps"_a, "width"_a);
+}
+
 void bind_view(nb::module_& m) {
     nb::class_<View>(m, "FeatureView")
+        .def("count_unknown", &View::count_unknown)
         .def(
-            "numbers",
-            [](const View& view, bool users, std::size_t field) {
-                check_field(view, users, field, {Type::number});
-                return filled<double>({view.size()}, [&](double* out) { view.numbers(users, field, out); });
+            "fill",
+            [](const View& view, const Steps& steps, std::int64_t at, Out<float, 2> out) {
+                check_time(at);
+                check(out.shape(0) == view.size() && out.shape(1) == steps.width, "a row an item is needed");
+                for (const Step& step : steps.steps) check_step(view.fold(), step, view.numbers());
+                const Filler filler(view, at, out.data(), steps.width);
+                for (const Step& step : steps.steps) filler.fill(step);
             },
-            "users"_a, "field"_a)
-        .def(
-            "codes",
-            [](const View& view, bool users, std::size_t field, std::uint32_t limit, std::uint32_t buckets) {
-                check_field(view, users, field, {Type::category});
-                check(buckets > 0, "at least one bucket is needed");
-                return filled<float>({view.size()}, [&](float* out) { view.codes(users, field, limit, buckets, out); });
-            },
-            "users"_a, "field"_a, "limit"_a, "buckets"_a)
-        .def(
-            "flags",
-            [](const View& view, bool users, std::size_t field, std::uint32_t limit, std::uint32_t buckets) {
-                check_field(view, users, field, {Type::categories});
-                check(buckets > 0 && limit <= 1000 && buckets <= 1000,
-                      "at most 1000 categories, and 1 to 1000 buckets, have columns");
-                return filled<float>({view.size(), std::size_t{limit} + buckets},
-                                     [&](float* out) { view.flags(users, field, limit, buckets, out); });
-            },
-            "users"_a, "field"_a, "limit"_a, "buckets"_a)
-        .def(
-            "lengths",
-            [](const View& view, bool users, std::size_t field) {
-                check_field(view, users, field, {Type::categories, Type::text});
-                return filled<double>({view.size()}, [&](double* out) { view.lengths(users, field, out); });
-            },
-            "users"_a, "field"_a)
+            "steps"_a, "at"_a, "out"_a)
         .def(
             "vectors",
-            [](const View& view, bool users, std::size_t field) {
-                check_field(view, users, field, {Type::vector});
-                return filled<float>({view.size(), view.column(users, field).spec.size},
-                                     [&](float* out) { view.vectors(users, field, out); });
+            [](const View& view, const std::string& side, std::size_t field) {
+                check_field(view.fold(), side_of(side), field, {Type::vector});
+                return filled<float>({view.size(), view.column(side_of(side), field).spec.size},
+                                     [&](float* out) { view.vectors(side_of(side), field, out); });
             },
-            "users"_a, "field"_a)
+            "side"_a, "field"_a)
         .def(
-            "counts",
-            [](const View& view, std::size_t counter, std::int64_t at) {
+            "codes",
+            [](const View& view, std::size_t field) {
+                check_field(view.fold(), Side::item, field, {Type::category});
+                return filled<float>({view.size()}, [&](float* out) {
+                    for (std::size_t i = 0; i < view.size(); ++i)
+                        out[i] = static_cast<float>(view.code(Side::item, field, 0xffffff, 1, i));
+                });
+            },
+            "field"_a)
+        .def(
+            "sums",
+            [](const View& view, std::size_t counter, std::size_t item, std::int64_t at) {
                 const auto& counters = view.fold().counters;
                 check(counter < counters.size(), "no such counter"), check_time(at);
-                std::vector<double> n, m;
-                std::vector<std::int64_t> offsets;
-                view.counts(counter, at, n, m, offsets);
-                const Sums total = counters[counter].total(at);
-                std::optional<Array<std::int64_t>> ends;
-                if (view.has_list(counter)) ends = copy_of(offsets);
-                return std::tuple(copy_of(n), copy_of(m), total.n, total.m, ends);
+                check(item < view.size(), "no such item");
+                Sums all{0, 0};
+                const std::size_t keys = view.each_sum(counters[counter], item, at, [&](const Sums& sums) {
+                    all.n += sums.n;
+                    all.m += sums.m;
+                });
+                return keys ? std::tuple(all.n, all.m) : std::tuple(missing_value, missing_value);
             },
-            "counter"_a, "at"_a)
+            "counter"_a, "item"_a, "at"_a)
         .def(
             "cross",
             [](const View& view, const std::vector<std::size_t>& slots, std::uint32_t buckets) {
@@ -481,7 +479,7 @@ void bind_view(nb::module_& m) {
         .def(
             "match",
             [](const View& view, std::size_t field, const nb::str& query, const std::string& how) {
-                check_field(view, false, field, {Type::text});
+                check_field(view.fold(), Side::item, field, {Type::text});
                 const auto kind = one_of<Match>(how, std::array{"terms", "ngrams", "bm25"});
                 return filled<double>({view.size()},
                                       [&](double* out) { view.match(field, text_of(query), kind, out); });
@@ -493,21 +491,8 @@ void bind_view(nb::module_& m) {
 
 void bind_live_features(nb::module_& m) {
     bind_fold(m);
+    bind_steps(m);
     bind_view(m);
-    m.def(
-        "mean_by_offsets",
-        [](In<double, 1> values, In<std::int64_t, 1> offsets) {
-            check_offsets(offsets, values.size());
-            return filled<double>({offsets.size() - 1}, [&](double* out) {
-                for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
-                    const std::int64_t first = offsets.data()[i], last = offsets.data()[i + 1];
-                    double sum = 0;
-                    for (std::int64_t k = first; k < last; ++k) sum += values.data()[k];
-                    out[i] = sum / static_cast<double>(last - first);
-                }
-            });
-        },
-        "values"_a, "offsets"_a);
     m.def(
         "row_likeness",
         [](In<float, 2> x, In<float, 2> y, const std::string& how) {

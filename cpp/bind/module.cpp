@@ -13,6 +13,7 @@ void bind_clicks(nb::module_& m);
 void bind_clicks_online(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_live_features(nb::module_& m);
+void bind_feature_log(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
@@ -60,6 +61,7 @@ NB_MODULE(_core, m) {
     bind_clicks_online(m);
     bind_features(m);
     bind_live_features(m);
+    bind_feature_log(m);
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);

@@ -17,9 +17,16 @@ inline constexpr double missing_value = std::numeric_limits<double>::quiet_NaN()
 
 enum class Match : std::uint8_t { terms, ngrams, bm25 };
 
+enum class Side : std::uint8_t { item, user, request };
+
 class View {
 public:
-    View(const Fold& fold, std::vector<Hash> ids, const Context& context) : fold_(&fold), ids_(std::move(ids)) {
+    // `numbers`: of the request, by number of the field; missing if it has none
+    View(const Fold& fold, std::vector<Hash> ids, const Context& context, std::vector<double> numbers)
+        : fold_(&fold),
+          ids_(std::move(ids)),
+          request_categories_(context.fields),
+          request_numbers_(std::move(numbers)) {
         rows_.reserve(ids_.size());
         for (const Hash id : ids_) rows_.push_back(fold.items.find(id));
         user_row_ = context.user ? fold.users.find(context.user) : nowhere;
@@ -29,56 +36,48 @@ public:
     const Fold& fold() const { return *fold_; }
     std::size_t size() const { return ids_.size(); }
 
-    const Column& column(bool users, std::size_t field) const {
-        return (users ? fold_->users : fold_->items).columns[field];
+    std::size_t numbers() const { return request_numbers_.size(); }
+
+    // How many items have no fields.
+    std::size_t count_unknown() const {
+        return static_cast<std::size_t>(std::count(rows_.begin(), rows_.end(), nowhere));
     }
 
-    std::uint32_t row(bool users, std::size_t i) const { return users ? user_row_ : rows_[i]; }
-
-    void numbers(bool users, std::size_t field, double* out) const {
-        const Column& c = column(users, field);
-        for (std::size_t i = 0; i < size(); ++i) {
-            const std::uint32_t r = row(users, i);
-            out[i] = r == nowhere ? missing_value : c.numbers[r];
-        }
+    const Column& column(Side side, std::size_t field) const {
+        return (side == Side::user ? fold_->users : fold_->items).columns[field];
     }
 
-    void codes(bool users, std::size_t field, std::uint32_t limit, std::uint32_t buckets, float* out) const {
-        const Column& c = column(users, field);
-        for (std::size_t i = 0; i < size(); ++i) {
-            const std::uint32_t r = row(users, i), code = r == nowhere ? nowhere : c.codes[r];
-            out[i] = static_cast<float>(code == nowhere ? missing_value
-                                                        : static_cast<double>(c.words.shown(code, limit, buckets)));
-        }
+    std::uint32_t row(Side side, std::size_t i) const { return side == Side::user ? user_row_ : rows_[i]; }
+
+    double number(Side side, std::size_t field, std::size_t i) const {
+        if (side == Side::request) return request_numbers_[field];
+        const std::uint32_t r = row(side, i);
+        return r == nowhere ? missing_value : column(side, field).numbers[r];
     }
 
-    // 1 in the column of each category that an item has; a row without a list is missing.
-    void flags(bool users, std::size_t field, std::uint32_t limit, std::uint32_t buckets, float* out) const {
-        const Column& c = column(users, field);
-        const std::size_t width = std::size_t{limit} + buckets;
-        for (std::size_t i = 0; i < size(); ++i) {
-            const std::uint32_t r = row(users, i);
-            const bool known = r != nowhere && c.lists.has(r);
-            std::fill_n(out + i * width, width, known ? 0.0f : static_cast<float>(missing_value));
-            if (!known) continue;
-            for (const std::uint32_t code : c.lists.get(r)) out[i * width + c.words.shown(code, limit, buckets)] = 1;
+    double code(Side side, std::size_t field, std::uint32_t limit, std::uint32_t buckets, std::size_t i) const {
+        const Words& words = side == Side::request ? fold_->request_words[field] : column(side, field).words;
+        std::uint32_t code = nowhere;
+        if (side == Side::request) {
+            if (request_categories_[field]) code = words.find(request_categories_[field]);
+        } else if (row(side, i) != nowhere) {
+            code = column(side, field).codes[row(side, i)];
         }
+        return code == nowhere ? missing_value : static_cast<double>(words.shown(code, limit, buckets));
     }
 
     // How many categories, or terms, an item has.
-    void lengths(bool users, std::size_t field, double* out) const {
-        const Column& c = column(users, field);
-        for (std::size_t i = 0; i < size(); ++i) {
-            const std::uint32_t r = row(users, i);
-            out[i] = r == nowhere || !c.lists.has(r) ? missing_value : static_cast<double>(c.lists.get(r).size());
-        }
+    double length(Side side, std::size_t field, std::size_t i) const {
+        const auto& lists = column(side, field).lists;
+        const std::uint32_t r = row(side, i);
+        return r == nowhere || !lists.has(r) ? missing_value : static_cast<double>(lists.get(r).size());
     }
 
-    void vectors(bool users, std::size_t field, float* out) const {
-        const Column& c = column(users, field);
+    void vectors(Side side, std::size_t field, float* out) const {
+        const Column& c = column(side, field);
         const std::size_t d = c.spec.size;
         for (std::size_t i = 0; i < size(); ++i) {
-            const std::uint32_t r = row(users, i);
+            const std::uint32_t r = row(side, i);
             if (r == nowhere)
                 std::fill_n(out + i * d, d, static_cast<float>(missing_value));
             else
@@ -86,29 +85,16 @@ public:
         }
     }
 
-    // The sums of all keys, in the order of the items; an item without a key has one value that is missing.
-    void counts(std::size_t number, std::int64_t at, std::vector<double>& n, std::vector<double>& m,
-                std::vector<std::int64_t>& offsets) const {
-        const Counter& counter = fold_->counters[number];
-        offsets.push_back(0);
-        for (std::size_t i = 0; i < size(); ++i) {
-            const std::size_t keys = Fold::each_key(counter, slots_, i, [&](Hash key, const Hash*) {
-                const Sums sums = counter.read(key, at);
-                n.push_back(sums.n);
-                m.push_back(sums.m);
-            });
-            if (keys == 0) {
-                n.push_back(missing_value);
-                m.push_back(missing_value);
-            }
-            offsets.push_back(static_cast<std::int64_t>(n.size()));
-        }
+    // Calls sum(sums) for each key of an item, and returns how many there are.
+    template <typename Sum>
+    std::size_t each_sum(const Counter& counter, std::size_t item, std::int64_t at, Sum sum) const {
+        return Fold::each_key(counter, slots_, item, [&](Hash key, const Hash*) { sum(counter.read(key, at)); });
     }
 
-    bool has_list(std::size_t number) const {
-        for (const std::uint32_t s : fold_->counters[number].recipe.slots)
-            if (is_list(s)) return true;
-        return false;
+    // Whether all items have the same keys.
+    bool is_single(const Counter& counter) const {
+        return std::all_of(counter.recipe.slots.begin(), counter.recipe.slots.end(),
+                           [&](std::uint32_t slot) { return slots_[slot].is_single; });
     }
 
     bool is_list(std::size_t slot) const { return !slots_[slot].offsets.empty(); }
@@ -177,7 +163,8 @@ private:
     }
 
     const Fold* fold_;
-    std::vector<Hash> ids_;
+    std::vector<Hash> ids_, request_categories_;
+    std::vector<double> request_numbers_;
     std::vector<std::uint32_t> rows_;
     std::uint32_t user_row_ = nowhere;
     std::vector<SlotValues> slots_;

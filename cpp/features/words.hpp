@@ -18,7 +18,7 @@ class Words {
 public:
     std::size_t size() const { return hashes_.size(); }
 
-    std::uint32_t find(std::string_view word) const { return index_.find(hash_text(word), hash_of()); }
+    std::uint32_t find(Hash word) const { return index_.find(word, hash_of()); }
 
     std::uint32_t code(std::string_view word) {
         const Hash hash = hash_text(word);

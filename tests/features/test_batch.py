@@ -5,6 +5,8 @@ from itertools import islice
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import rankloop as rl
@@ -12,6 +14,8 @@ from rankloop.cli.app import app
 from rankloop.exceptions import DataError, ParseError
 from rankloop.features import Change, Definitions, FeatureState, Request
 from rankloop.features.event_log import EventReader
+from rankloop.features.events import Interaction, RankingEvent
+from rankloop.feedback.event_sort import SortedEvents
 from rankloop.feedback.grading import GradingRule
 from rankloop.rankers.training import describe_if_needed
 
@@ -229,3 +233,25 @@ def test_a_model_that_saw_no_gaps_scores_features_that_may_be_missing(tmp_path):
     assert test.has_missing
     ranker = describe_if_needed(rl.NewtonXENDCG(), train).fit(train)
     assert np.isfinite(ranker.predict(test)).all()
+
+
+@given(
+    times=st.lists(st.integers(0, 20), max_size=300),
+    at_once=st.sampled_from([1, 10, 150, 10_000]),
+)
+def test_events_that_do_not_fit_into_memory_are_sorted_all_the_same(times, at_once):
+    logged = [Interaction(f"i{k}", "click", 1.0, at, "r") for k, at in enumerate(times)]
+    events = SortedEvents(at_once)
+    for event in logged:
+        events.add(event)
+    expected = sorted(logged, key=lambda event: event.at)
+    assert list(events) == list(events) == expected
+    assert events.first == min(times, default=None)
+
+
+def test_a_log_in_order_is_not_merged():
+    events = SortedEvents(10)
+    for at in range(100):
+        events.add(RankingEvent(f"r{at}", ("a", "b"), Request(fields={"at": at}), at, {}))
+    assert len(events._runs) == 1
+    assert [event.request.fields["at"] for event in events] == list(range(100))

@@ -67,14 +67,12 @@ def _fold(**changes):
 
 
 def _asked(*words):
-    return _core.FeatureContext(b"a", None, None, list(words))
+    return _core.FeatureContext(b"a", None, None, list(words), [0.0])
 
 
-def _full():
-    fold = _fold()
-    for name, part in live.filled():
-        fold.read_part(name, part)
-    return fold
+def _fill(*steps, rows=1, width=2, at=0):
+    view = live.full().view(["a"], _asked("a"))
+    view.fill(_core.FeatureSteps(list(steps), width), at, np.zeros((rows, width), np.float32))
 
 
 BEYOND = {
@@ -87,20 +85,33 @@ BEYOND = {
     "a shown category too many": lambda: _fold().show("r", ["a"], _asked("a", "b"), 0, 1),
     "a place after the last": lambda: _fold().show("r", ["a", "b"], _asked("a"), 0, 2**64 - 1),
     "a time after the last": lambda: _fold().show("r", ["a"], _asked("a"), 2**63 - 1, 1),
-    "a time before the first": lambda: _full().view(["a"], _asked("a")).counts(2, -(2**63)),
-    "a field that is not there": lambda: _full().view(["a"], _asked("a")).numbers(False, 5),
-    "more buckets than can be counted": lambda: (
-        _full().view(["a"], _asked("a")).flags(False, 2, 2**32 - 1, 2)
+    "a time before the first": lambda: live.full().view(["a"], _asked("a")).sums(2, 0, -(2**63)),
+    "an item that is not there": lambda: live.full().view(["a"], _asked("a")).sums(2, 1, 0),
+    "a field that is not there": lambda: _fill(("number", 0, "item", 5, 0, 0, 1, 0.0)),
+    "a field of another type": lambda: _fill(("code", 0, "user", 0, 0, 2, 1, 0.0)),
+    "a number that no request has": lambda: _fill(("age", 0, "request", 1, 0, 0, 1, 0.0)),
+    "a category that no request has": lambda: _fill(("code", 0, "request", 1, 0, 2, 1, 0.0)),
+    "a list of a request": lambda: _fill(("flags", 0, "request", 0, 0, 1, 1, 0.0)),
+    "a counter that is not there": lambda: _fill(("affinity", 0, "item", 0, 9, 0, 1, 1.0)),
+    "more buckets than can be counted": lambda: _fill(
+        ("flags", 0, "item", 2, 0, 2**32 - 1, 2, 0.0)
     ),
-    "a cross of a list": lambda: _full().view(["a"], _asked("a")).cross([7], 3),
-    "a cross of what is not there": lambda: _full().view(["a"], _asked("a")).cross([99], 3),
-    "a catalogue twice": lambda: _full().read_part(*live.filled()[0]),
+    "no buckets": lambda: _fill(("code", 0, "item", 1, 0, 0, 0, 0.0)),
+    "a column behind the last": lambda: _fill(("number", 2, "item", 0, 0, 0, 1, 0.0)),
+    "columns behind the last": lambda: _fill(("flags", 1, "item", 2, 0, 1, 1, 0.0)),
+    "another number of rows": lambda: _fill(rows=2),
+    "a matrix at no time": lambda: _fill(at=2**63 - 1),
+    "a cross of a list": lambda: live.full().view(["a"], _asked("a")).cross([7], 3),
+    "a cross of what is not there": lambda: live.full().view(["a"], _asked("a")).cross([99], 3),
+    "a catalogue twice": lambda: live.full().read_part(*live.filled()[0]),
 }
 
 
 @pytest.mark.parametrize("call", BEYOND.values(), ids=BEYOND)
 def test_live_features_read_nothing_beyond_their_state(call):
-    with pytest.raises(ValueError, match=r"field|categor|number|part|place|time|columns|new"):
+    with pytest.raises(
+        ValueError, match=r"field|categor|number|part|place|time|column|new|item|counter|bucket"
+    ):
         call()
 
 

@@ -43,7 +43,7 @@ class World:
     def argument(self, name, kind):
         """An argument of this kind that fits, as a rule."""
         rng = self.rng
-        if self.function.startswith("Feature"):
+        if self.function.startswith("Feature") or self.function == "read_interactions":
             return live.argument(self, name)
         if kind.endswith(" | None"):
             absent = self.flag if name in ("ranks", "logged") else rng.random() < 0.3

@@ -14,14 +14,16 @@ from rankloop.exceptions import DataError
 from rankloop.features.request import Request
 from rankloop.serving import operations as do
 from rankloop.serving.engine.snapshots import load_engine
-from rankloop.serving.journal.base import make_row
+from rankloop.serving.journal.base import JournalError, make_row
 from rankloop.serving.journal.entries import Closed, Judged, Observed, Ranked, pack_features
 from rankloop.serving.journal.feature_entries import Computed, Counted
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.loop import Loop
 from rankloop.serving.operations import backfill as module
+from rankloop.serving.operations.archives import Archives
 from rankloop.serving.operations.backfill import backfill
 from rankloop.serving.operations.importing import import_files
+from rankloop.serving.operations.past_features import PastFeatures
 from rankloop.serving.operations.recompute import recompute
 from rankloop.serving.settings.service import as_settings
 
@@ -32,8 +34,11 @@ FEW = {name: FEATURES[name] for name in ("price", "bm25")}
 ALL = {name: FEATURES[name] for name in (*FEW, "brand", "ctr", "sold", "brand_user")}
 
 
-def imported(tmp_path, name, features):
-    """A journal with a log, in which every ranking has a click."""
+def imported(tmp_path, name, features, archives=()):
+    """A journal with a log, in which every ranking has a click; it comes in three parts.
+
+    archives : to compact the first parts into
+    """
     place = tmp_path / name
     log = []
     lines = make_log(np.random.default_rng(5), 120)
@@ -46,10 +51,20 @@ def imported(tmp_path, name, features):
             click = {"ranking_id": line["ranking_id"], "item": line["items"][1]}
             log.append({**click, "timestamp": line["timestamp"] + 1})
     paths = [write(tmp_path / "items.jsonl", [{**i, "timestamp": 1} for i in catalogue()])]
-    paths.append(write(tmp_path / "log.jsonl", log))
+    for k in range(3):
+        part = log[k * len(log) // 3 : (k + 1) * len(log) // 3]
+        own = {None, *(line["ranking_id"] for line in part if "items" in line)}
+        part = [line for line in part if line.get("ranking_id") in own]
+        paths.append(write(tmp_path / f"log{k}.jsonl", part))
     with open_journal(str(place), "shop") as journal:
         do.configure(journal, settings(features))
-    list(import_files(str(place), "shop", list(map(str, paths)), None))
+    for part, archive in zip(
+        [paths[:2], paths[2:3], paths[3:]], [*archives, None, None, None], strict=False
+    ):
+        list(import_files(str(place), "shop", list(map(str, part)), None))
+        if archive is not None:
+            with open_journal(str(place), "shop") as journal:
+                do.compact(journal, archive)
     return str(place)
 
 
@@ -192,6 +207,36 @@ def test_features_of_a_compacted_journal_are_computed_from_its_archives(tmp_path
     assert base > 40
     assert counted == expected
     assert one.tobytes() == two.tobytes()
+
+
+def past_rankings(journal, archives=None):
+    return [
+        (past.ranked.id, past.X.tobytes(), [event.id for event in past.events])
+        for past in PastFeatures(journal, archives=archives)
+    ]
+
+
+def test_a_compacted_journal_is_learnt_from_with_its_archives(tmp_path):
+    with open_journal(imported(tmp_path, "whole.journal", FEW), "shop") as journal:
+        do.configure(journal, settings(ALL))
+        expected, whole = past_rankings(journal), backfill(journal)
+    archives = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    address = imported(tmp_path, "compacted.journal", FEW, archives)
+    with open_journal(address, "shop") as journal:
+        assert 1 < journal.base() < journal.head() - 20
+        recompute(journal, settings(ALL), archives)
+        with pytest.raises(JournalError, match="give the archives"):
+            backfill(journal)
+        with Archives(archives[:1]) as half, pytest.raises(DataError, match="give all archives"):
+            backfill(journal, archives=half)
+        with Archives(archives) as known:
+            assert past_rankings(journal, known) == expected
+    words = ["journal", "backfill", address]
+    words += [word for path in archives for word in ("--archive", str(path))]
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0, shown.output
+    assert f"learnt from {whole.rankings} rankings\n" in shown.output
+    assert len(expected) > 20
 
 
 def toml(options):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 import rankloop as rl
 from rankloop.exceptions import DataError, RankloopError
+from rankloop.feedback.event_sort import SortedEvents
 from rankloop.serving import operations as do
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import Ranked
+from rankloop.serving.journal.entries import Checked, Ranked
 from rankloop.serving.journal.feature_entries import Counted
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.loop import Loop
+from rankloop.serving.operations import history
 from rankloop.serving.operations.history import LogSource
 from rankloop.serving.operations.importing import import_files
 from rankloop.serving.settings.service import as_settings
@@ -108,6 +111,30 @@ def test_an_imported_log_has_the_features_of_the_batch_and_of_a_replay(shop):
         assert journal.head() == head  # nothing is there twice
     with Loop("shop", settings(), open_journal(str(place / "shop.journal"), "shop")) as loop:
         assert loop.published.totals.examples > 0
+
+
+def test_a_log_that_does_not_fit_into_memory_makes_the_same_entries(shop, tmp_path, monkeypatch):
+    place, lines = shop
+    write(place / "log.jsonl", lines[::-1])
+    addresses = []
+    for name, at_once in (("whole", 10**6), ("parts", 20)):
+        monkeypatch.setattr(history, "SortedEvents", partial(SortedEvents, at_once))
+        (place / name).mkdir()
+        run(place / name, place / "log.jsonl", items=place / "items.jsonl")
+        addresses.append(place / name)
+    whole, parts = map(contents, addresses)
+    assert whole == parts
+    assert len(whole) > 50
+
+
+def contents(place):
+    """All entries, without those that hold hashes under the key of a journal."""
+    with open_journal(str(place / "shop.journal"), "shop") as journal:
+        return [
+            (r.position, r.at, type(r.entry).__name__, getattr(r.entry, "id", None) or r.entry)
+            for r in journal.scan()
+            if not isinstance(r.entry, Counted | Checked)
+        ]
 
 
 def test_a_log_may_come_in_parts(shop):

@@ -226,27 +226,38 @@ def backfill(
             help="File that keeps what was done; an interrupted backfill goes on with it.",
         ),
     ] = None,
+    archives: Annotated[
+        list[Path],
+        typer.Option("--archive", help="Archive of a compacted journal; give all of them."),
+    ] = [],
     master_key_file: MasterKey = "",
     by: By = "command line",
     json: o.Json = False,
 ) -> None:
     """Let a ranker learn from the whole past with the present features; it is a challenger then."""
+    from contextlib import ExitStack
     from dataclasses import asdict
     from time import time
 
     from rankloop.cli.progress import progress_bar
     from rankloop.serving.journal.opening import open_existing_journal
+    from rankloop.serving.operations.archives import Archives
     from rankloop.serving.operations.backfill import backfill
     from rankloop.serving.operations.personal import vault_if_any
 
-    with open_existing_journal(address, loop) as opened, progress_bar("backfill") as progress:
+    with ExitStack() as stack:
+        opened = stack.enter_context(open_existing_journal(address, loop))
+        known = stack.enter_context(Archives(archives)) if archives else None
+        progress = stack.enter_context(progress_bar("backfill"))
         vault, at = vault_if_any(opened, master_key_file), int(1000 * time())
-        made = backfill(opened, ranker, name, checkpoint, vault, by, at, progress)
+        made = backfill(opened, ranker, name, checkpoint, vault, by, at, progress, known)
     if json:
         print_json(asdict(made))
         return
     resumed = f", {made.resumed:,} of them before" if made.resumed else ""
-    since = f" from entry {made.first:,} on, the rest is in the archive" if made.first > 1 else ""
+    since = ""
+    if made.first > 1:
+        since = f" from entry {made.first:,} on; for those before it, give its --archive files"
     typer.echo(f"{made.name}: learnt from {made.rankings:,} rankings{resumed}{since}")
     typer.echo(
         f"  nDCG@10 {made.quality:.4f}, each ranking before it was learnt; the champion "

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rankloop import _core
 from rankloop.exceptions import DataError
-from rankloop.features.events import Interaction, ItemEvent, RankingEvent
+from rankloop.features.events import ItemEvent, RankingEvent
+from rankloop.features.request import Request
 from rankloop.features.state import FeatureState
 
 if TYPE_CHECKING:
@@ -20,28 +22,46 @@ if TYPE_CHECKING:
     from rankloop.features.events import Event
 
 
+_UNORDERED = "the events are not in order of time"
+
+
 class UnorderedError(DataError):
     """The events of a log are not in order of time, so all of them must be sorted first."""
+
+
+class Feedback(NamedTuple):
+    """What was done with items that were shown, one number an event.
+
+    rows : of the items, among those of all rankings
+    types : numbers of `names`
+    """
+
+    rows: NDArray[np.int64]
+    types: NDArray[np.int32]
+    values: NDArray[np.float64]
+    names: list[str]
 
 
 class LoggedFeatures(NamedTuple):
     """The rankings of a log in order of time, with the features of their items.
 
     ids, items : of each ranking
-    feedback : the item, the type and the value of what was done with each, also of what came later
+    feedback : what was done with each, also of what came later
     notes : what counted nothing, and how often
     """
 
     ids: list[str]
     items: list[tuple[str, ...]]
     matrices: list[NDArray[np.float32]]
-    feedback: list[list[tuple[str, str, float]]]
+    feedback: Feedback
     notes: Counter[str]
     state: FeatureState
 
 
 def fold_events(
-    events: Iterable[Event], definitions: Definitions, examination: Sequence[float] = ()
+    events: Iterable[Event | _core.FeatureInteractions],
+    definitions: Definitions,
+    examination: Sequence[float] = (),
 ) -> LoggedFeatures:
     """Fold a log, and compute the features of each ranking before it is shown.
 
@@ -51,54 +71,48 @@ def fold_events(
     ranking.
     """
     state = FeatureState(definitions, examination)
-    log = LoggedFeatures([], [], [], [], Counter(), state)
-    place: dict[str, int] = {}
-    waiting: dict[str, list[Interaction]] = {}
-    seen: set[str] = set()
+    fold, nobody, log = state.fold, state.context(Request()), _core.FeatureLog()
+    ids: list[str] = []
+    items: list[tuple[str, ...]] = []
+    matrices: list[NDArray[np.float32]] = []
+    repeated = 0
     names: dict[str, str] = {}  # one object for each item
-    last = None
+    last = -(2**53)
     for event in events:
-        if last is not None and event.at < last:
-            raise UnorderedError("the events are not in order of time")
+        if isinstance(event, _core.FeatureInteractions):
+            end = log.observe_all(fold, event, nobody, last)
+            if end is None:
+                raise UnorderedError(_UNORDERED)
+            last = end
+            continue
+        if event.at < last:
+            raise UnorderedError(_UNORDERED)
         last = event.at
         if isinstance(event, ItemEvent):
             state.change_items(event.kind, [event.change], event.at)
         elif isinstance(event, RankingEvent):
-            if event.id in place:
-                log.notes["rankings that were there before"] += 1
+            if not log.is_new(event.id):
+                repeated += 1
                 continue
-            place[event.id] = len(place)
             given = given_matrix(event, definitions)
-            log.matrices.append(state.matrix(event.items, event.request, event.at, given))
-            log.ids.append(event.id)
-            log.items.append(tuple(names.setdefault(item, item) for item in event.items))
-            log.feedback.append([])
-            state.show(event.id, event.items, event.request, event.at)
-            for early in waiting.pop(event.id, ()):
-                _observe(early._replace(at=event.at), log, place)
-        elif event.id is not None and event.id in seen:
-            log.notes["events that were there before"] += 1
-        elif event.ranking_id is not None and event.ranking_id not in place:
-            waiting.setdefault(event.ranking_id, []).append(event)
-            seen.add(event.id or "")
-        elif _observe(event, log, place):
-            seen.add(event.id or "")
-    log.notes["events of unknown rankings"] += sum(map(len, waiting.values()))
-    return log
-
-
-def _observe(event: Interaction, log: LoggedFeatures, place: dict[str, int]) -> bool:
-    """Count an event; return False for an item that its ranking did not show."""
-    if event.ranking_id is not None:
-        k = place[event.ranking_id]
-        if event.item not in log.items[k]:
-            log.notes["events about items that were not shown"] += 1
-            return False
-        log.feedback[k].append((event.item, event.type, event.value))
-    log.state.observe(
-        event.item, event.type, event.value, event.at, event.ranking_id, event.request
-    )
-    return True
+            matrices.append(state.matrix(event.items, event.request, event.at, given))
+            ids.append(event.id)
+            items.append(tuple(names.setdefault(item, item) for item in event.items))
+            context = state.context(event.request)
+            log.show(fold, event.id, list(event.items), context, nobody, event.at)
+        else:
+            context = nobody if event.request is None else state.context(event.request)
+            about = (event.ranking_id, event.item, event.type, event.value)
+            log.observe(fold, *about, context, event.at, event.id)
+    duplicates, strays, waiting = log.left_out()
+    notes = {
+        "rankings that were there before": repeated,
+        "events that were there before": duplicates,
+        "events about items that were not shown": strays,
+        "events of unknown rankings": waiting,
+    }
+    feedback = Feedback(*log.feedback())
+    return LoggedFeatures(ids, items, matrices, feedback, Counter(notes), state)
 
 
 def given_matrix(event: RankingEvent, definitions: Definitions) -> NDArray[np.float32] | None:

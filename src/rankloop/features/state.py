@@ -10,6 +10,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.exceptions import DataError
 from rankloop.features.fields import check_fields
+from rankloop.features.kinds.base import CoreKind, PythonKind
 from rankloop.features.request import Request
 from rankloop.features.view import StateView
 
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.features.changes import Change, Side
+    from rankloop.features.counters import Counter
     from rankloop.features.definitions import Definitions
     from rankloop.features.fields import Field, Value
+    from rankloop.features.options import Ref
 
-_STORED = {"boolean": "number", "date": "number"}
+_NUMBERS = ("number", "boolean", "date")
+_STORED = dict.fromkeys(_NUMBERS, "number")
 MAX_ITEMS, MAX_KEYS, MAX_RANKINGS = 10_000_000, 1_000_000, 100_000
 
 
@@ -73,6 +77,20 @@ class FeatureState:
         self.examination = tuple(map(float, examination))
         self.max_items, self.max_keys, self.max_rankings = max_items, max_keys, max_rankings
         self.fold = self._new_fold()
+        self.steps = _core.FeatureSteps(
+            [
+                (step.operation, first, *step[1:])
+                for kind, first, _ in definitions.spans
+                if isinstance(kind, CoreKind)
+                for step in [kind.step(self)]
+            ],
+            len(definitions.names),
+        )
+        self.python_kinds = [
+            (kind, first, last)
+            for kind, first, last in definitions.spans
+            if isinstance(kind, PythonKind)
+        ]
 
     def check_items(self, kind: Side, changes: Sequence[Change]) -> None:
         """Raise for a change that cannot be made, by item, field and value; change nothing."""
@@ -139,9 +157,19 @@ class FeatureState:
 
         given : the values of `definitions.given`, rows x features; NaN is missing
         """
+        return self.look(items, request, at, given).out
+
+    def look(
+        self,
+        items: Sequence[str],
+        request: Request,
+        at: int,
+        given: NDArray[np.float32] | None = None,
+    ) -> StateView:
+        """Return the features of items, and how many of them have no fields."""
         view = StateView(self, items, request, at, given)
         view.fill()
-        return view.out
+        return view
 
     def forget(self, keys: Collection[bytes]) -> None:
         """Remove users and the counters of users, sessions and queries, by their keyed hashes.
@@ -175,8 +203,8 @@ class FeatureState:
         for feature in self.definitions.features:
             for counter in feature.counters:
                 if counter.per == (kind[:-1],):
-                    n, m, *_ = view.counts(self.counter_numbers[counter], at)
-                    counters[feature.name] = {"n": float(n[0]), "m": float(m[0])}
+                    n, m = view.sums(self.counter(counter), 0, at)
+                    counters[feature.name] = {"n": n, "m": m}
         return {"fields": fields, "counters": counters}
 
     def labels(self) -> dict[str, str]:
@@ -194,8 +222,19 @@ class FeatureState:
         """Return the categories of a field such as `item.brand`, by code."""
         side, _, name = ref.partition(".")
         if side == "request":
-            return self.fold.categories(side, self.request_categories.index(name))
-        return self.fold.categories(side, self.field_numbers[ref])
+            return self.fold.categories(side, self._request_categories.index(name))
+        return self.fold.categories(side, self._field_numbers[ref])
+
+    def field(self, ref: Ref) -> int:
+        """Return the number by which the core knows a field."""
+        if ref.side != "request":
+            return self._field_numbers[str(ref)]
+        known = self._request_categories if ref.field.type == "category" else self._request_numbers
+        return known.index(ref.field.name)
+
+    def counter(self, counter: Counter) -> int:
+        """Return the number by which the core knows a counter."""
+        return self._counter_numbers[counter]
 
     def statistics(self) -> dict[str, Any]:
         """Return numbers of items, users, rankings, keys, evictions and bytes."""
@@ -250,16 +289,19 @@ class FeatureState:
     def _new_fold(self) -> _core.FeatureFold:
         definitions = self.definitions
         fields = definitions.fields
-        self.request_categories = [
+        self._request_categories = [
             name for name, field in fields["request"].items() if field.type == "category"
         ]
-        self._nobody = _core.FeatureContext(None, None, None, [None] * len(self.request_categories))
+        self._request_numbers = [
+            name for name, field in fields["request"].items() if field.type in _NUMBERS
+        ]
+        self._nobody = self._context(None, None, None, {})
         parts = definitions.parts
-        self.field_numbers = {
+        self._field_numbers = {
             f"{side}.{name}": k for side in fields for k, name in enumerate(fields[side])
         }
         self.slots = {part: k for k, part in enumerate(parts)}
-        self.counter_numbers = {counter: k for k, counter in enumerate(definitions.counters)}
+        self._counter_numbers = {counter: k for k, counter in enumerate(definitions.counters)}
         recipes = [
             (c.event, c.of, [self.slots[p] for p in c.per], c.weight, c.half_life, c.window)
             for c in definitions.counters
@@ -273,7 +315,7 @@ class FeatureState:
                 (_STORED.get(field.type, field.type), field.size, False)
                 for field in fields["user"].values()
             ],
-            len(self.request_categories),
+            len(self._request_categories),
             [self._slot(part) for part in parts],
             recipes,
             list(self.examination),
@@ -288,8 +330,8 @@ class FeatureState:
         if not name:
             return part, 0
         if side == "request":
-            return "request_field", self.request_categories.index(name)
-        return f"{side}_field", self.field_numbers[part]
+            return "request_field", self._request_categories.index(name)
+        return f"{side}_field", self._field_numbers[part]
 
     def _fields(self, kind: Side) -> Mapping[str, Field]:
         return self.definitions.fields["item" if kind == "items" else "user"]
@@ -322,8 +364,19 @@ class FeatureState:
     def context(self, request: Request) -> _core.FeatureContext:
         """Return who asks, and the categories of a request, as the core takes them."""
         values = self.check_request(request) if request.fields else {}
-        words = [values.get(name) for name in self.request_categories]
-        return _core.FeatureContext(request.user, request.session, request.query, words)  # type: ignore[arg-type]
+        return self._context(request.user, request.session, request.query, values)
+
+    def _context(
+        self,
+        user: bytes | None,
+        session: bytes | None,
+        query: bytes | None,
+        values: Mapping[str, Value],
+    ) -> _core.FeatureContext:
+        words = [values.get(name) for name in self._request_categories]
+        numbers = [values.get(name) for name in self._request_numbers]
+        known = [np.nan if value is None else value for value in numbers]
+        return _core.FeatureContext(user, session, query, words, known)  # type: ignore[arg-type]
 
     def check_request(self, request: Request) -> dict[str, Value]:
         """Return the checked fields of a request; raise by name."""

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.features.kinds.base import Counts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from rankloop.features.counters import Counter
     from rankloop.features.fields import Value
     from rankloop.features.options import Ref
     from rankloop.features.request import Request
@@ -52,39 +50,22 @@ class StateView:
 
     def fill(self) -> None:
         """Compute all columns."""
-        for kind, first, last in self._state.definitions.spans:
+        self._core.fill(self._state.steps, self.at, self.out)
+        for kind, first, last in self._state.python_kinds:
             kind.fill(self, self.out[:, first:last])
 
-    def numbers(self, ref: Ref) -> Floats:
-        """Return a number, boolean or date for each item."""
-        if ref.side == "request":
-            value = self._fields.get(ref.field.name)
-            return np.full(self.n, value if isinstance(value, float) else np.nan)
-        return self._core.numbers(ref.side == "user", self._number(ref))
+    def count_unknown(self) -> int:
+        """Return how many of the items have no fields."""
+        return self._core.count_unknown()
 
-    def codes(self, ref: Ref, limit: int, buckets: int) -> Column:
-        """Return the code of a category for each item."""
-        if ref.side != "request":
-            return self._core.codes(ref.side == "user", self._number(ref), limit, buckets)
-        word = self._fields.get(ref.field.name)
-        code = np.nan
-        if isinstance(word, str):
-            place = self._state.request_categories.index(ref.field.name)
-            code = self._state.fold.request_code(place, word, limit, buckets)
-        return np.full(self.n, code, np.float32)
-
-    def flags(self, ref: Ref, limit: int, buckets: int) -> Column:
-        """Return 1 in the column of each category that an item has, and 0 in the others."""
-        return self._core.flags(ref.side == "user", self._number(ref), limit, buckets)
-
-    def lengths(self, ref: Ref) -> Floats:
-        """Return how many categories, or words, each item has."""
-        return self._core.lengths(ref.side == "user", self._number(ref))
+    def codes(self, ref: Ref) -> Column:
+        """Return a number for the category of each item; NaN is missing."""
+        return self._core.codes(self._number(ref))
 
     def vectors(self, ref: Ref) -> Column:
         """Return a vector for each item, or one for all of them."""
         if ref.side != "request":
-            return self._core.vectors(ref.side == "user", self._number(ref))
+            return self._core.vectors(ref.side, self._number(ref))
         value = self._fields.get(ref.field.name)
         if isinstance(value, bytes):
             return np.frombuffer(value, "<f4").astype(np.float32).reshape(1, -1)
@@ -101,11 +82,6 @@ class StateView:
         """Return a hash of several categories for each item: 0 to buckets - 1."""
         return self._core.cross([self._state.slots[part] for part in parts], buckets)
 
-    def counts(self, counter: Counter) -> Counts:
-        """Return the sums of a counter for the keys of the items."""
-        number = self._state.counter_numbers[counter]
-        return Counts(*self._core.counts(number, self.at))
-
     def given(self, name: str) -> Column:
         """Return the values that the caller sent."""
         if self._given is None:
@@ -121,4 +97,4 @@ class StateView:
         return self._state.check_request(self._request)
 
     def _number(self, ref: Ref) -> int:
-        return self._state.field_numbers[str(ref)]
+        return self._state.field(ref)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import heapq
-import json
 import os
 import tomllib
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from rankloop._utils.arguments import path_text
 from rankloop._utils.names import unknown_name_error
 from rankloop.data.catalogue import read_catalogue
 from rankloop.data.dataset import QueryDataset
-from rankloop.data.io.files import open_input
 from rankloop.exceptions import DataError, ParseError
 from rankloop.features.batch import UnorderedError, fold_events
 from rankloop.features.changes import Change
@@ -25,17 +23,18 @@ from rankloop.features.columns import Features
 from rankloop.features.definitions import Definitions
 from rankloop.features.event_log import EventReader
 from rankloop.features.events import ItemEvent
-from rankloop.feedback.grading import GradingRule, as_rules, grade_places
+from rankloop.feedback.event_files import read_columns, read_events
+from rankloop.feedback.event_sort import SortedEvents
+from rankloop.feedback.grading import GradingRule, as_rules, grade_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from rankloop._core import FeatureInteractions
     from rankloop.features.event_log import Unit
     from rankloop.features.events import Event
     from rankloop.features.state import FeatureState
 
-_BULK = {"index", "create"}
-_AT_ONCE = 500  # lines
 _BEFORE = -(2**52)  # milliseconds; before every event
 
 
@@ -72,9 +71,10 @@ def compute_features(
     unit : of times that are numbers: `s`, `ms`, or `guess`, by the size of the first one
     notice : called with a line about what was left out, or guessed
 
-    Cost: about 6 microseconds for each event, and for each ranking that of its features. The log is
-    read as a stream if the events of each file are in order of time; otherwise all of it is sorted
-    in memory.
+    Cost: about 2 microseconds for an interaction in its usual form and 10 for other events, and
+    for each ranking that of its features. The log is read as a stream if the events of each file
+    are in order of time; otherwise it is sorted first, with a temporary
+    file if it is long.
 
     Examples
     --------
@@ -106,10 +106,7 @@ def compute_features(
         log = fold_events(chain(catalogue, _merge(names, reader)), definitions, examination)
     except UnorderedError:
         reader = EventReader(definitions, unit)
-        logged = [event for name in names for event in read_events(name, reader)]
-        logged += reader.finish()
-        logged.sort(key=_time)
-        log = fold_events(chain(catalogue, logged), definitions, examination)
+        log = fold_events(chain(catalogue, _sort(names, reader)), definitions, examination)
     if unit == "guess":
         words = {"s": "seconds", "ms": "milliseconds", "guess": "dates"}[reader.unit]
         say(f"times are {words}")
@@ -120,14 +117,11 @@ def compute_features(
             "the log has no ranking with items: features belong to items that were shown"
         )
     rules = as_rules(feedback)
-    y = [
-        grade_places(rules, shown, events)
-        for shown, events in zip(log.items, log.feedback, strict=True)
-    ]
+    sizes = list(map(len, log.items))
     data = QueryDataset.from_arrays(
         np.concatenate(log.matrices),
-        np.concatenate(y),
-        group=list(map(len, log.items)),
+        grade_rows(rules, log.feedback, sizes),
+        group=sizes,
         doc_ids=np.array([item for shown in log.items for item in shown], object),
         feature_names=definitions.names,
         allow_nan=True,
@@ -136,16 +130,27 @@ def compute_features(
     return replace(data, query_ids=np.array(log.ids), features=columns, feature_names=columns.names)
 
 
-def _merge(names: Sequence[str], reader: EventReader) -> Iterator[Event]:
+def _merge(names: Sequence[str], reader: EventReader) -> Iterator[Event | FeatureInteractions]:
     """Yield the events of files that are each in order of time; raise if one is not."""
     if any(name == "-" for name in names):  # it can be read only once, so all of it is sorted
-        logged = [event for name in names for event in read_events(name, reader)]
-        logged += reader.finish()
-        yield from sorted(logged, key=_time)
+        yield from _sort(names, reader)
         return
-    files = [read_events(name, reader) for name in names]
-    yield from files[0] if len(files) == 1 else heapq.merge(*files, key=_time)
+    if len(names) == 1:
+        yield from read_columns(names[0], reader)
+    else:
+        yield from heapq.merge(*(read_events(name, reader) for name in names), key=_time)
     yield from reader.finish()
+
+
+def _sort(names: Sequence[str], reader: EventReader) -> SortedEvents:
+    """Return all events in order of time."""
+    events = SortedEvents()
+    for name in names:
+        for event in read_events(name, reader):
+            events.add(event)
+    for event in reader.finish():
+        events.add(event)
+    return events
 
 
 def _time(event: Event) -> int:
@@ -211,42 +216,3 @@ def named_columns(definitions: Definitions, state: FeatureState) -> Features:
             column = replace(column, name=labels[column.name])
         columns.append(column)
     return Features(tuple(columns))
-
-
-def read_events(name: str, reader: EventReader) -> Iterator[Event]:
-    """Yield the events of a file; an error names the line."""
-    with open_input(name) as file:
-        numbered = enumerate(file, start=1)
-        while lines := list(islice(numbered, _AT_ONCE)):
-            for number, record in _decode(name, lines):
-                try:
-                    for entry in record if isinstance(record, list) else (record,):
-                        if not isinstance(entry, dict):
-                            shown = str(entry)[:60]
-                            raise DataError(f"found {shown!r}, expected JSON objects")  # noqa: TRY301
-                        if len(entry) != 1 or not _BULK.intersection(entry):
-                            yield from reader.read(entry)
-                except DataError as error:
-                    raise ParseError(name, number, str(error)) from None
-                except (AttributeError, KeyError, TypeError, ValueError) as error:
-                    raise ParseError(
-                        name, number, f"an event has another form than expected: {error!r}"
-                    ) from None
-
-
-def _decode(name: str, lines: list[tuple[int, bytes]]) -> Iterator[tuple[int, Any]]:
-    """Yield the JSON value of each line that has one, with its number."""
-    filled = [(number, line) for number, line in lines if line.strip()]
-    numbers = [number for number, _ in filled]
-    try:  # together, which takes half the time
-        records = json.loads(b"[%b]" % b",".join(line for _, line in filled))
-    except ValueError:
-        records = []
-    if len(records) == len(filled):
-        yield from zip(numbers, records, strict=True)
-        return
-    for number, line in filled:
-        try:
-            yield number, json.loads(line)
-        except ValueError as error:
-            raise ParseError(name, number, f"it is not JSON: {error}") from None

@@ -13,7 +13,8 @@ from rankloop._utils.toml_text import toml_key, toml_value
 from rankloop.data.catalogue import read_catalogue
 from rankloop.exceptions import DataError
 from rankloop.features.event_log import EventReader
-from rankloop.feedback.compute_features import compute_features, read_events
+from rankloop.feedback.compute_features import compute_features
+from rankloop.feedback.event_files import read_events
 from rankloop.feedback.grading import DEFAULT_RULES, GradingRule
 from rankloop.feedback.survey import COUNTED, Survey
 from rankloop.measures.evaluation import evaluate

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankloop.features.batch import Feedback
     from rankloop.feedback.events import Judgement
     from rankloop.feedback.ranking import Ranking
 
@@ -74,6 +75,14 @@ class GradingRule:
         if self.steps:
             return self.gain * sum(value >= step for step in self.steps)
         return self.gain * value if self.by_value else self.gain
+
+    def worths(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return :meth:`worth` of each value."""
+        if self.steps:
+            gains = self.gain * (values[:, None] >= np.array(self.steps)).sum(axis=1)
+        else:
+            gains = self.gain * (values if self.by_value else np.ones(len(values)))
+        return np.where(values < self.at_least, 0.0, gains)
 
 
 DEFAULT_RULES: Mapping[str, GradingRule] = MappingProxyType(
@@ -140,17 +149,26 @@ def grades_by(
     return grades
 
 
-def grade_places(
-    rules: Mapping[str, GradingRule],
-    items: Sequence[str],
-    feedback: Iterable[tuple[str, str, float]],
+def grade_rows(
+    rules: Mapping[str, GradingRule], feedback: Feedback, sizes: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Grade items that were shown, as :func:`feedback_grades` does, by (item, type, value)."""
-    worth = dict.fromkeys(items, 0.0)
-    for item, kind, value in feedback:
-        if kind in rules:
-            _take_stronger(worth, item, rules[kind].worth(value))
-    return _raised(worth)
+    """Grade the items of rankings, one after the other, as :func:`feedback_grades` does.
+
+    sizes : the number of items of each ranking
+    """
+    best = np.zeros(sum(sizes))
+    worst = np.zeros(len(best))
+    for number, name in enumerate(feedback.names):
+        if name in rules:
+            own = feedback.types == number
+            gains = rules[name].worths(feedback.values[own])
+            np.fmax.at(best, feedback.rows[own], gains)
+            np.fmin.at(worst, feedback.rows[own], gains)
+    grades = np.where(best > 0, best, worst)
+    if len(grades) and worst.any():
+        starts = np.cumsum([0, *sizes[:-1]])
+        grades -= np.repeat(np.minimum(np.minimum.reduceat(grades, starts), 0), sizes)
+    return grades
 
 
 def _take_stronger(worth: dict[K, float], key: K, gain: float) -> None:

@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.features.counters import Counter
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import CoreKind, Numbers, Step
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rankloop.features.options import Options
 
 
 @dataclass(frozen=True)
-class Affinity(Kind):
+class Affinity(CoreKind):
     """How much more a user likes the categories of an item than others.
 
         mean over the categories c of the item of (n_uc + prior r_u) / (m_uc + prior)  -  r_u,
@@ -67,14 +64,15 @@ class Affinity(Kind):
         """The sums by category, and those of the user."""
         return (self.by_category, self.overall)
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Compare the rates of the categories with the user's own."""
-        if view.n == 0:
-            return
-        own, in_category = view.counts(self.overall), view.counts(self.by_category)
-        usual = float(own.shrink(self.prior, own.usual)[0])  # one user a request
-        liking = in_category.shrink(self.prior, usual) - usual
-        out[:, 0] = in_category.by_item(liking)
+        return Step(
+            "affinity",
+            "item",
+            numbers.counter(self.by_category),
+            numbers.counter(self.overall),
+            prior=self.prior,
+        )
 
 
 _BY = ("rate", "mean")

@@ -6,19 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.features.fields import SIDES
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import CoreKind, Numbers, Step
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rankloop.features.options import Options, Ref
-
-_DAY = 86_400_000.0
 
 
 @dataclass(frozen=True)
-class Age(Kind):
+class Age(CoreKind):
     """The days from a date to the request, as in `age = { age = "item.released" }`.
 
         (at - date) / (24 60 60 1000)
@@ -39,6 +34,6 @@ class Age(Kind):
         """Read the field."""
         return cls(name, options.field(options.take("age"), ("date",), SIDES))
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Subtract the dates from the time of the request."""
-        out[:, 0] = (view.at - view.numbers(self.field)) / _DAY
+        return Step("age", self.field.side, numbers.field(self.field))

@@ -6,52 +6,50 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-import numpy as np
-
-from rankloop import _core
 from rankloop.features.columns import Feature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from rankloop.features.counters import Counter
+    from rankloop.features.fields import Side
     from rankloop.features.options import Options, Ref
 
     Floats = NDArray[np.float64]
     Column = NDArray[np.float32]
 
 
-class Counts(NamedTuple):
-    """The sums of a counter, one for each key; NaN if a part of the key is missing.
+class Step(NamedTuple):
+    """What the core writes into columns; `cpp/features/steps.hpp` has the formulas.
 
-    n, m : of the keys, in the order of the items
-    total_n, total_m : of all keys together
-    offsets : where the keys of each item begin, if an item can have several; else None
+    operation : `number`, `age`, `code`, `flags` or `length` of a field; `ratio`, `count`, `since`
+        or `affinity` of a counter
+    side, number : of the field; or the number of the counter
+    overall : for `affinity`, the counter of all categories
+    limit, buckets : of categories
+    prior : of ratios
     """
 
-    n: Floats
-    m: Floats
-    total_n: float
-    total_m: float
-    offsets: NDArray[np.int64] | None
+    operation: str
+    side: Side
+    number: int
+    overall: int = 0
+    limit: int = 0
+    buckets: int = 1
+    prior: float = 0.0
 
-    @property
-    def usual(self) -> float:
-        """The ratio over all keys; NaN before the first event."""
-        return self.total_n / self.total_m if self.total_m > 0 else float("nan")
 
-    def shrink(self, prior: float, towards: float) -> Floats:
-        """Return (n + prior r) / (m + prior), where r is `towards`."""
-        if prior > 0:
-            return (self.n + prior * towards) / (self.m + prior)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.m > 0, self.n / self.m, np.nan)
+class Numbers(Protocol):
+    """By which numbers the core knows fields and counters."""
 
-    def by_item(self, values: Floats) -> Floats:
-        """Return the mean of each item's values."""
-        return values if self.offsets is None else _core.mean_by_offsets(values, self.offsets)
+    def field(self, ref: Ref) -> int:
+        """Return that of a field among those of its side and of its type."""
+
+    def counter(self, counter: Counter) -> int:
+        """Return that of a counter."""
 
 
 class View(Protocol):
@@ -65,21 +63,8 @@ class View(Protocol):
     def at(self) -> int:
         """The time of the request, in milliseconds."""
 
-    def numbers(self, ref: Ref) -> Floats:
-        """Return a number, boolean or date for each item."""
-
-    def codes(self, ref: Ref, limit: int, buckets: int) -> Column:
-        """Return the code of a category for each item.
-
-        The first `limit` categories have codes of their own, in order of appearance; later ones
-        share `buckets` codes.
-        """
-
-    def flags(self, ref: Ref, limit: int, buckets: int) -> Column:
-        """Return 1 in the column of each category that an item has, and 0 in the others."""
-
-    def lengths(self, ref: Ref) -> Floats:
-        """Return how many categories, or words, each item has."""
+    def codes(self, ref: Ref) -> Column:
+        """Return a number for the category of each item; NaN is missing."""
 
     def vectors(self, ref: Ref) -> Column:
         """Return a vector for each item, or one for all of them."""
@@ -89,9 +74,6 @@ class View(Protocol):
 
     def cross(self, parts: Sequence[str], buckets: int) -> Column:
         """Return a hash of several categories for each item: 0 to buckets - 1."""
-
-    def counts(self, counter: Counter) -> Counts:
-        """Return the sums of a counter for the keys of the items."""
 
     def given(self, name: str) -> Column:
         """Return the values that the caller sent."""
@@ -138,6 +120,20 @@ class Kind(ABC):
         """Return readable names of columns; `categories` lists those of a field."""
         del categories  # few kinds have any
         return {}
+
+
+@dataclass(frozen=True)
+class CoreKind(Kind):
+    """A kind that the core computes, for all items at once."""
+
+    @abstractmethod
+    def step(self, numbers: Numbers) -> Step:
+        """Return what to compute."""
+
+
+@dataclass(frozen=True)
+class PythonKind(Kind):
+    """A kind that looks at a view; the columns of all kinds of the core are there already."""
 
     @abstractmethod
     def fill(self, view: View, out: NDArray[np.float32]) -> None:

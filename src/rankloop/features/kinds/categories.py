@@ -6,19 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.features.columns import Feature
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import CoreKind, Numbers, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from rankloop.features.options import Options, Ref
 
 
 @dataclass(frozen=True)
-class Categories(Kind):
+class Categories(CoreKind):
     """One column for each category of a list: 1 if the item has it, else 0.
 
     The first `limit` categories, in the order in which they appeared in the catalogue, have a
@@ -61,6 +58,8 @@ class Categories(Kind):
         words = categories(str(self.field))[: self.limit]
         return {f"{self.name}[{k}]": f"{self.name} has {word}" for k, word in enumerate(words)}
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Write 1 for the categories of each item."""
-        out[:] = view.flags(self.field, self.limit, self.buckets)
+        return Step(
+            "flags", self.field.side, numbers.field(self.field), 0, self.limit, self.buckets
+        )

@@ -7,19 +7,16 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.features.columns import Feature
 from rankloop.features.fields import SIDES
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import CoreKind, Numbers, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from rankloop.features.options import Options, Ref
 
 
 @dataclass(frozen=True)
-class Category(Kind):
+class Category(CoreKind):
     """A category as a whole number, as in `brand = { category = "item.brand" }`.
 
     The first `limit` categories have the codes 0, 1, ... in the order in which they appeared in the
@@ -61,6 +58,6 @@ class Category(Kind):
         named = [f"{self.name} = {word}" for word in words]
         return dict(zip(self.columns[0].code_names, named, strict=False))
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Write the codes."""
-        out[:, 0] = view.codes(self.field, self.limit, self.buckets)
+        return Step("code", self.field.side, numbers.field(self.field), 0, self.limit, self.buckets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import PythonKind, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +17,7 @@ _HOUR, _DAY = 3_600_000, 86_400_000
 
 
 @dataclass(frozen=True)
-class Clock(Kind):
+class Clock(PythonKind):
     """The hour (0 to 24, with fractions) or the weekday (0 is Monday) of the request.
 
     As in `hour = { clock = "hour", offset = 2 }`. All items of a list have the same value, so that

@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.features.counters import Counter
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import CoreKind, Numbers, Step
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rankloop.features.options import Options
 
 
 @dataclass(frozen=True)
-class Count(Kind):
+class Count(CoreKind):
     """A decayed number of events, as in `sold = { count = "purchase", half_life = "30d" }`.
 
     Every event adds 1. A key without events has 0; without a part of the key, it is missing.
@@ -43,7 +40,6 @@ class Count(Kind):
         """The sum."""
         return (self.counter,)
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Copy the sums."""
-        counts = view.counts(self.counter)
-        out[:, 0] = counts.by_item(counts.n)
+        return Step("count", "item", numbers.counter(self.counter))

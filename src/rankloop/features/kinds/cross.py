@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.features.columns import Feature
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import PythonKind, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Cross(Kind):
+class Cross(PythonKind):
     """A hash of several categories, as in `{ cross = ["request.device", "item.brand"] }`.
 
     A request's own category is the same for all items of a list, so that a linear ranker can use it

@@ -12,7 +12,7 @@ import numpy as np
 from rankloop.exceptions import DataError
 from rankloop.features.columns import BUCKETS, MOST_CODES, Feature
 from rankloop.features.fields import Field
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import PythonKind, View
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ _MISSING = float("nan")
 
 
 @dataclass(frozen=True)
-class Given(Kind):
+class Given(PythonKind):
     """A value that comes with the request, as in `bm25 = { given = "number" }`.
 
     given : its type: `number`, `boolean`, `date`, `category`, or `categories` for a list of them

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.features.columns import Feature
 from rankloop.features.fields import SIDES
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import CoreKind, Numbers, Step
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rankloop.features.options import Options, Ref
 
 
 @dataclass(frozen=True)
-class Number(Kind):
+class Number(CoreKind):
     """A number of an item, a user or a request, as in `price = { number = "item.price" }`.
 
     number : the field
@@ -34,13 +31,13 @@ class Number(Kind):
         """Read the field."""
         return cls(name, options.field(options.take("number"), ("number",), SIDES))
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Copy the field."""
-        out[:, 0] = view.numbers(self.field)
+        return Step("number", self.field.side, numbers.field(self.field))
 
 
 @dataclass(frozen=True)
-class Boolean(Kind):
+class Boolean(CoreKind):
     """A truth value as 0 or 1, as in `stocked = { boolean = "item.stocked" }`.
 
     boolean : the field
@@ -62,6 +59,6 @@ class Boolean(Kind):
         """One boolean."""
         return (Feature(self.name, "boolean", missing="indicator"),)
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Copy the field."""
-        out[:, 0] = view.numbers(self.field)
+        return Step("number", self.field.side, numbers.field(self.field))

@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rankloop.features.counters import Counter
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import CoreKind, Numbers, Step
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rankloop.features.options import Options
 
 
 @dataclass(frozen=True)
-class Rate(Kind):
+class Rate(CoreKind):
     """A rate such as clicks per impression, drawn towards the usual one.
 
         (n + prior r) / (m + prior)
@@ -58,7 +55,6 @@ class Rate(Kind):
         """The two sums."""
         return (self.counter,)
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Shrink the ratios of the keys."""
-        counts = view.counts(self.counter)
-        out[:, 0] = counts.by_item(counts.shrink(self.prior, counts.usual))
+        return Step("ratio", "item", numbers.counter(self.counter), prior=self.prior)

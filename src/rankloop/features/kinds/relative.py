@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import PythonKind, View
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Relative(Kind):
+class Relative(PythonKind):
     """A feature's value relative to the list, as in `{ relative = "price", by = "rank" }`.
 
     - `rank`: the share of the list's known values that are smaller, from 0 to 1
@@ -56,7 +56,7 @@ class Relative(Kind):
 
 
 @dataclass(frozen=True)
-class Diversity(Kind):
+class Diversity(PythonKind):
     """The share of the first candidates that have another category than the item.
 
     As in `{ diversity = "item.brand", top = 10 }`: 1 if none of the first `top` items of the
@@ -81,7 +81,7 @@ class Diversity(Kind):
 
     def fill(self, view: View, out: NDArray[np.float32]) -> None:
         """Count the items of the same category."""
-        codes = view.codes(self.field, 2**24 - 1, 1)
+        codes = view.codes(self.field)
         first = codes[: self.top]
         same = np.count_nonzero(codes[:, None] == first[None, :], axis=1)
         others = np.full(len(codes), len(first))

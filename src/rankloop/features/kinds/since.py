@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rankloop._utils.arithmetic import log1p
 from rankloop.features.counters import Counter
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import CoreKind, Numbers, Step
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rankloop.features.options import Options
 
 
 @dataclass(frozen=True)
-class Since(Kind):
+class Since(CoreKind):
     """The time since the last event, as in `{ since = "impression", per = ["user", "item"] }`.
 
         log(1 + seconds)
@@ -45,8 +41,6 @@ class Since(Kind):
         """The time of the last event."""
         return (self.counter,)
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Take logarithms."""
-        counts = view.counts(self.counter)
-        seconds = (view.at - counts.n).clip(0) / 1000
-        out[:, 0] = counts.by_item(log1p(seconds))
+        return Step("since", "item", numbers.counter(self.counter))

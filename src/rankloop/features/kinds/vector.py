@@ -10,7 +10,7 @@ import numpy as np
 from rankloop import _core
 from rankloop.features.columns import Feature
 from rankloop.features.fields import SIDES
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import PythonKind, View
 
 if TYPE_CHECKING:
     from typing import Self
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Vector(Kind):
+class Vector(PythonKind):
     """A column for each number of a vector, as in `image = { vector = "item.image" }`.
 
     vector : the field
@@ -49,7 +49,7 @@ class Vector(Kind):
 
 
 @dataclass(frozen=True)
-class Cosine(Kind):
+class Cosine(PythonKind):
     """The cosine of the angle between two vectors, x y / (|x| |y|).
 
     As in `alike = { cosine = ["request.image", "item.image"] }`. It is missing if a vector is, or

@@ -5,17 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rankloop.features.kinds.base import Kind, View
+from rankloop.features.kinds.base import CoreKind, Numbers, Step
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from rankloop.features.options import Options, Ref
 
 
 @dataclass(frozen=True)
-class Words(Kind):
+class Words(CoreKind):
     """The number of words of a text, as in `words = { words = "item.title" }`.
 
     Words are letters and digits between other characters; each character of Chinese and Japanese is
@@ -40,13 +37,13 @@ class Words(Kind):
         """The text."""
         return (self.field,)
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Copy the numbers of words."""
-        out[:, 0] = view.lengths(self.field)
+        return Step("length", self.field.side, numbers.field(self.field))
 
 
 @dataclass(frozen=True)
-class Size(Kind):
+class Size(CoreKind):
     """The number of categories in a list, as in `n_genres = { size = "item.genres" }`.
 
     size : the field
@@ -63,6 +60,6 @@ class Size(Kind):
         """Read the field."""
         return cls(name, options.field(options.take("size"), ("categories",)))
 
-    def fill(self, view: View, out: NDArray[np.float32]) -> None:
+    def step(self, numbers: Numbers) -> Step:
         """Copy the sizes."""
-        out[:, 0] = view.lengths(self.field)
+        return Step("length", self.field.side, numbers.field(self.field))

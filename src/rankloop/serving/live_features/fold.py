@@ -57,7 +57,7 @@ class Matrix(NamedTuple):
     names : of the columns
     after : the position of the fold
     columns : the position of the settings that define the columns
-    unknown : items without fields, as far as somebody asked
+    unknown : items without fields
     """
 
     X: NDArray[np.float32]
@@ -106,20 +106,16 @@ class FeatureFold:
         at : the time, in milliseconds since 1970
         given : what the caller sent, one column per given feature
         """
-        X = self.state.matrix(items, request, at, given)
-        return Matrix(X, self.settings.names, self.position, self.columns)
+        view = self.state.look(items, request, at, given)
+        # Seldom are there any, so counting them comes first.
+        unknown = tuple(self.unknown_items(items)) if view.count_unknown() else ()
+        return Matrix(view.out, self.settings.names, self.position, self.columns, unknown)
 
     @property
     def event_types(self) -> list[str]:
         """The types of events that change a counter."""
         types = [name for c in self.definitions.counters for name in (c.event, c.of)]
         return [name for name in dict.fromkeys(types) if name not in ("", *SHOWN)]
-
-    def count_unknown(self, items: Sequence[str]) -> int:
-        """Return how many of some items have no fields, although fields of items are defined."""
-        if not self.definitions.fields["item"]:
-            return 0
-        return self.state.fold.count_new(False, [item.encode() for item in items])
 
     def unknown_items(self, items: Sequence[str]) -> list[str]:
         """Return those of some items that have no fields, although fields of items are defined."""

@@ -52,13 +52,13 @@ class Recent:
         self._first: list[NDArray[np.float32]] = []
         self._latest: deque[NDArray[np.float32]] = deque(maxlen=_RANKINGS)
 
-    def add(self, matrix: Matrix, unknown: int) -> None:
-        """Add the features of a ranking, of which some items were unknown."""
+    def add(self, matrix: Matrix) -> None:
+        """Add the features of a ranking."""
         if matrix.columns != self._columns:  # other features: start again
             self._columns = matrix.columns
             self._first, self._latest = [], deque(maxlen=_RANKINGS)
         self.items += len(matrix.X)
-        self.unknown += unknown
+        self.unknown += len(matrix.unknown)
         rows = matrix.X[:_ROWS]
         self._latest.append(rows)
         if len(self._first) < _RANKINGS:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rankloop.serving.engine.engine import Engine
     from rankloop.serving.journal.base import Journal
     from rankloop.serving.learning.examples import Example
+    from rankloop.serving.operations.archives import Archives
     from rankloop.serving.operations.past_features import PastRanking
     from rankloop.serving.security.vault import Vault
     from rankloop.serving.settings.loop import LoopSettings
@@ -50,7 +51,8 @@ class Backfill:
     ranker : its ranker
     rankings : how many it learnt from
     resumed : how many of them before it was interrupted
-    first : the first position that could be computed; later than 1 after a compaction
+    first : the first position that could be computed; later than 1 after a compaction without
+        archives
     quality : mean nDCG@10, each ranking measured before it was learnt
     champion, champion_quality : the model that ranks now, and its mean
     position : of the entry
@@ -76,6 +78,7 @@ def backfill(
     by: str = "",
     at: int = 0,
     progress: Callable[[float], None] | None = None,
+    archives: Archives | None = None,
 ) -> Backfill:
     """Compute the features of all past rankings, learn from them, and add the model.
 
@@ -93,9 +96,10 @@ def backfill(
     by : who does it
     at : the time, in milliseconds
     progress : called with the share that is done
+    archives : of a journal that was compacted; without them, its past begins after that
     """
     engine = load_engine(journal)
-    past = PastFeatures(journal, vault)
+    past = PastFeatures(journal, vault, archives)
     settings = past.settings
     text = ranker or settings.rankers[0]
     if text not in settings.rankers:
@@ -106,7 +110,7 @@ def backfill(
     name = name or _free_name(f"{text}.past", engine)
     if name in engine.models:
         raise DataError(f"there is a model {name!r} already; give another name")
-    learner = _Learner(journal, settings, text, checkpoint)
+    learner = _Learner(journal, past, text, checkpoint)
     for number, ranking in enumerate(past, start=1):
         learner.add(number, ranking)
         if progress is not None:
@@ -145,15 +149,15 @@ class _Learner:
     """Learns from rankings in order; those that a checkpoint has are passed over."""
 
     def __init__(
-        self, journal: Journal, settings: LoopSettings, text: str, checkpoint: Path | None
+        self, journal: Journal, past: PastFeatures, text: str, checkpoint: Path | None
     ) -> None:
-        self._settings, self._checkpoint = settings, checkpoint
+        self._settings, self._checkpoint = past.settings, checkpoint
+        settings = past.settings
         self._waiting: list[Example] = []
         self._number = self.resumed = 0
         first = journal.rows(journal.base(), None, 1)
-        self._about = digest_of(
-            settings.to_bytes(), text.encode(), *(row.fingerprint for row in first)
-        )
+        about = (settings.to_bytes(), text.encode(), str(past.first).encode())
+        self._about = digest_of(*about, *(row.fingerprint for row in first))
         made = settings.make_rankers()[text]
         self.model = Model("backfill", fresh(made, settings.names, settings.columns), 0)
         if checkpoint is not None and checkpoint.exists():

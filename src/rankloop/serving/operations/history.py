@@ -8,7 +8,7 @@ feedback is learnt from.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -20,7 +20,8 @@ from rankloop.features.batch import given_matrix
 from rankloop.features.changes import Change
 from rankloop.features.event_log import EventReader
 from rankloop.features.events import Interaction, ItemEvent, RankingEvent
-from rankloop.feedback.compute_features import read_events
+from rankloop.feedback.event_files import read_events
+from rankloop.feedback.event_sort import SortedEvents
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.journal.base import Record, make_row
 from rankloop.serving.journal.cache import EntryCache
@@ -45,7 +46,7 @@ from rankloop.serving.threads.loading import load_features
 from rankloop.serving.threads.refusals import Refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rankloop.features.event_log import Unit
@@ -75,35 +76,53 @@ class LogSource(NamedTuple):
     master_key_file: str = ""
 
 
-def read_history(source: LogSource, settings: LoopSettings) -> tuple[list[Event], list[str]]:
-    """Read and check a catalogue and logs; return their events in order of time, and notes.
+class History:
+    """A catalogue and logs that were read and checked: no event can be refused later.
 
-    Nothing that is returned can be refused later.
+    Iterating yields events in order of time. The catalogue is read again meanwhile, and no more of
+    a log than :data:`~rankloop.feedback.event_sort.AT_ONCE` says is in memory.
+
+    notes : what was left out or guessed
     """
-    definitions = settings.definitions
-    notes: list[str] = []
-    events: list[Event] = []
-    if source.items is not None:
-        fields = definitions.fields["item"]
-        events += (
-            ItemEvent("items", Change(name, values), 0)
-            for name, values in read_catalogue(source.items, fields, source.item_id, notes.append)
-        )
-    n = len(events)
-    reader = EventReader(definitions, source.unit, whole_items=True)
-    logged = [event for path in source.logs for event in read_events(path, reader)]
-    logged += reader.finish()
-    logged.sort(key=lambda event: event.at)
-    events += logged
-    if n and logged:
-        events[:n] = [ItemEvent("items", e.change, logged[0].at) for e in events[:n]]  # type: ignore[union-attr]
-    for event in events:
-        _check(event, settings)
-    if logged and source.unit == "guess":
-        words = {"s": "seconds", "ms": "milliseconds", "guess": "dates"}[reader.unit]
-        notes.append(f"times are {words}")
-    notes += (f"left out: {times:,} {what}" for what, times in reader.notes.items())
-    return events, notes
+
+    def __init__(self, source: LogSource, settings: LoopSettings) -> None:
+        self.notes: list[str] = []
+        self._source, self._fields = source, settings.definitions.fields["item"]
+        self._n_items = 0
+        for item in self._catalogue(0, self.notes.append):
+            _check(item, settings)
+            self._n_items += 1
+        self._logged = SortedEvents()
+        reader = EventReader(settings.definitions, source.unit, whole_items=True)
+        logged = chain.from_iterable(read_events(path, reader) for path in source.logs)
+        for event in chain(logged, _finish(reader)):
+            _check(event, settings)
+            self._logged.add(event)
+        if self._logged.first is not None and source.unit == "guess":
+            words = {"s": "seconds", "ms": "milliseconds", "guess": "dates"}[reader.unit]
+            self.notes.append(f"times are {words}")
+        self.notes += (f"left out: {times:,} {what}" for what, times in reader.notes.items())
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to import."""
+        return self._n_items > 0 or self._logged.first is not None
+
+    def __iter__(self) -> Iterator[Event]:
+        """Yield the catalogue, at the time of the first event, and then all events."""
+        return chain(self._catalogue(self._logged.first or 0), self._logged)
+
+    def _catalogue(
+        self, at: int, notice: Callable[[str], object] | None = None
+    ) -> Iterator[ItemEvent]:
+        source = self._source
+        if source.items is not None:
+            for name, values in read_catalogue(source.items, self._fields, source.item_id, notice):
+                yield ItemEvent("items", Change(name, values), at)
+
+
+def _finish(reader: EventReader) -> Iterator[Event]:
+    """Yield what a reader knows only at the end."""
+    yield from reader.finish()
 
 
 def _check(event: Event, settings: LoopSettings) -> None:
@@ -140,9 +159,9 @@ def _check_field(settings: LoopSettings, side: Side, name: str, value: object, w
 
 
 def import_history(
-    journal: Journal, events: Sequence[Event], now: int = 0, master_key_file: str = ""
+    journal: Journal, events: Iterable[Event], now: int = 0, master_key_file: str = ""
 ) -> Counter[str]:
-    """Append events of :func:`read_history`, and return how many entries of each kind were new.
+    """Append events of a :class:`History`, and return how many entries of each kind were new.
 
     Events and rankings that the journal has already, by their ids, are left out; so a log that is
     imported again adds nothing. No service may use the journal meanwhile.
@@ -173,9 +192,8 @@ class _Importer:
         self._recent = EntryCache()
         self._rows: list[Row] = []  # applied, but not stored yet
         self._bytes = 0
-        self._keys: set[str] = set()
+        self._keys: set[str] = set()  # of entries that are not stored yet
         self._patches: dict[str, dict[str, object]] = {}
-        self._had_entries = journal.head() > 1
         columns = max(engine.columns)
         self._live = load_features(journal, settings, columns, now, None, self._recent)
         assert self._live.features is not None
@@ -185,7 +203,7 @@ class _Importer:
         self._copies: Counter[bytes] = Counter()
         self.counts: Counter[str] = Counter()
 
-    def add(self, events: Sequence[Event]) -> None:
+    def add(self, events: Iterable[Event]) -> None:
         """Add all events, close their rankings, and save the features."""
         for _, group in groupby(events, _sort_of):
             while part := list(islice(group, AT_ONCE)):
@@ -286,7 +304,7 @@ class _Importer:
 
     def _is_known(self, key: str) -> bool:
         """Whether the journal has an entry already, which is then left out."""
-        known = key in self._keys or (self._had_entries and self._journal.find(key) is not None)
+        known = key in self._keys or self._journal.find(key) is not None
         if known:
             self.counts["left out, because they are there already"] += 1
         else:
@@ -307,6 +325,7 @@ class _Importer:
 
     def _send(self) -> None:
         rows, self._rows, self._bytes = self._rows, [], 0
+        self._keys.clear()
         first = self._live.position - len(rows) + 1
         self._journal.lead()
         for n, outcome in enumerate(self._journal.append(rows)):

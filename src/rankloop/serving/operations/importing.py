@@ -16,7 +16,7 @@ from rankloop.serving.journal.base import make_row
 from rankloop.serving.journal.entries import JUDGED, Closed, Entry, Judged, Ranked, pack_features
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.operations.columns import columns_for
-from rankloop.serving.operations.history import LogSource, import_history, read_history
+from rankloop.serving.operations.history import History, LogSource, import_history
 from rankloop.serving.operations.settings import configure, settings_of
 from rankloop.serving.routes.feedback import Event, LoggedRanking, make_events, make_given_ranking
 from rankloop.serving.settings.loop import fault_of_value
@@ -69,7 +69,7 @@ def import_files(
     history = [place for place in places if place not in judged and settings.computes]
     if source.items is not None and not settings.computes:
         raise DataError("this loop computes no features, so it has no items; define fields first")
-    events, notes = read_history(source._replace(logs=history), settings)
+    events = History(source._replace(logs=history), settings)
     for place in places:
         if place in judged:
             _check(judged[place], settings, place)
@@ -94,7 +94,7 @@ def import_files(
             summary = ", ".join(f"{n:,} {what}" for what, n in counts.items())
             names = [str(source.items)] if source.items is not None else []
             yield f"{', '.join([*names, *history])}: {summary or 'nothing new'}"
-        yield from notes
+        yield from events.notes
 
 
 def settings_in(config: Path, loop: str) -> LoopSettings:

@@ -11,10 +11,10 @@ from rankloop.serving.engine.columns import arrange, columns_of
 from rankloop.serving.engine.joins import Joins
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.journal.base import JournalError
-from rankloop.serving.journal.cache import EntryCache, make_fetch
 from rankloop.serving.journal.entries import Closed, Judged, Observed, Paged, Ranked, RankedId
 from rankloop.serving.live_features.fold import FeatureFold
 from rankloop.serving.live_features.saving import restore_fold
+from rankloop.serving.operations.archives import Entries
 from rankloop.serving.threads.live_joins import LiveJoins
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from rankloop.serving.engine.joins import Open
     from rankloop.serving.journal.base import Journal
+    from rankloop.serving.operations.archives import Archives
     from rankloop.serving.security.vault import Vault
     from rankloop.serving.settings.loop import LoopSettings
 
@@ -60,22 +61,25 @@ class PastFeatures:
     ----------
     vault : decrypts the texts of queries, where their keys still exist; without it, features of
         these texts are missing
+    archives : of a journal that was compacted; without them, its past begins after that
 
     Attributes
     ----------
     settings : those that define the features: the last ones
-    first : the first position that can be computed; later than 1 after a compaction
+    first : the first position that can be computed; later than 1 after a compaction without
+        archives
     """
 
-    def __init__(self, journal: Journal, vault: Vault | None = None) -> None:
+    def __init__(
+        self, journal: Journal, vault: Vault | None = None, archives: Archives | None = None
+    ) -> None:
         self._journal, self._vault = journal, vault
         engine = load_engine(journal)
         if engine.settings is None or not engine.settings.computes:
             raise DataError(f"{journal.where}: this loop computes no features")
         self.settings: LoopSettings = engine.settings
         self._columns = engine.columns
-        self._recent = EntryCache()
-        self._fetch = make_fetch(self._recent, journal)
+        self._entries = Entries(journal, archives)
         self._live = self._start()
         self.first = self._live.position + 1
         self.wanted = self._find_wanted()
@@ -94,7 +98,7 @@ class PastFeatures:
         while following is not None and following.at <= self._live.position:
             yield self._compute(following)
             following = next(wanted, None)
-        for record in self._recent.follow(self._journal, self._live.position, last):
+        for record in self._entries.follow(self._live.position, last):
             self._live.follow([record], record.at)
             while following is not None and following.at == record.position:
                 yield self._compute(following)
@@ -104,15 +108,15 @@ class PastFeatures:
         """Return the features before the first entry, or those saved by a compaction."""
         journal, settings = self._journal, self.settings
         columns = max(self._columns)
-        if not journal.base():
-            fold = FeatureFold(settings, columns, self._fetch)
+        if self._entries.first == 1:
+            fold = FeatureFold(settings, columns, self._entries.fetch)
             return LiveJoins(0, None, Joins(), 0, fold)
         oldest = min(journal.fold_positions(), default=0)
-        restored = restore_fold(journal, settings, self._fetch, oldest)
+        restored = restore_fold(journal, settings, self._entries.fetch, oldest)
         if restored is None:
             raise JournalError(
                 f"{journal.where}: entries up to {journal.base():,} were compacted, and nothing "
-                "with the present features was saved after them"
+                "with the present features was saved after them; give the archives of the journal"
             )
         fold = restored.fold
         return LiveJoins(fold.position, restored.settings, restored.joins, 0, fold)
@@ -121,7 +125,7 @@ class PastFeatures:
         """Return the rankings that have feedback, by the position of their features."""
         settings, joins = self.settings, Joins()
         found: list[_Wanted] = []
-        for record in self._journal.scan(self._journal.base()):
+        for record in self._entries.follow(self._entries.first - 1):
             entry, position = record.entry, record.position
             if isinstance(entry, Ranked | RankedId):
                 joins.open_ranking(entry.id, position, record.at)
@@ -144,7 +148,7 @@ class PastFeatures:
         return position - 1 if ranked.computed is None else ranked.computed.after
 
     def _ranked(self, position: int) -> Ranked:
-        entry = self._journal.at(position)
+        entry = self._entries.fetch(position)
         if not isinstance(entry, Ranked):
             raise JournalError(f"{self._journal.where}: entry {position} is not a ranking")
         return entry
@@ -163,7 +167,7 @@ class PastFeatures:
             X = self._live.compute(ranked.items, request, ranked.computed.at, sent).X
         pages = [] if wanted.waiting is None else wanted.waiting.pages
         places = [] if wanted.waiting is None else wanted.waiting.events
-        entries = [self._journal.at(place) for place in places]
+        entries = [self._entries.fetch(place) for place in places]
         events = [entry for entry in entries if isinstance(entry, Observed)]
         return PastRanking(ranked, X, wanted.final, pages, events, wanted.judged)
 

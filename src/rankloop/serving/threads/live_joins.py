@@ -161,9 +161,8 @@ class LiveJoins:
         with self.lock:
             assert self.features is not None
             matrix = self.features.compute(items, request, at, given)
-            n = self.features.count_unknown(items)  # quickly: there seldom are any
-            self.recent.add(matrix, n)
-            return matrix if n == 0 else matrix._replace(unknown=self._unknown(items))
+            self.recent.add(matrix)
+            return matrix
 
     def check(self, kind: Kind, changes: Sequence[Change]) -> None:
         """Raise if changes of items or users do not fit the fields; nothing is changed."""
@@ -197,11 +196,8 @@ class LiveJoins:
     def unknown_items(self, items: Sequence[str]) -> list[str]:
         """Return those of some items that have no fields."""
         with self.lock:
-            return list(self._unknown(items))
-
-    def _unknown(self, items: Sequence[str]) -> tuple[str, ...]:
-        assert self.features is not None
-        return tuple(self.features.unknown_items(items))
+            assert self.features is not None
+            return self.features.unknown_items(items)
 
     def due(self, now: int, limit: int = 1000) -> list[str]:
         """Return rankings to close, the first due first: the window is over, or there are too many.
