@@ -19,7 +19,7 @@ from rankloop.clicks.interleaving.team_draft import SHARED
 from rankloop.exceptions import DataError
 from rankloop.feedback.events import Feedback, Judgement
 from rankloop.feedback.ranking import Ranking
-from rankloop.serving.journal.base_entry import BaseEntry
+from rankloop.serving.journal.base_entry import BaseEntry, canonical
 from rankloop.serving.journal.feature_entries import (
     Computed,
     Counted,
@@ -195,6 +195,10 @@ class Judged(BaseEntry, frozen=True, tag="judged"):
     def key(self) -> str:
         """The id of the event."""
         return f"event:{self.id}"
+
+    def identity(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return the judgement without the order in which grades were sent."""
+        return canonical((self.id, self.ranking_id, self.position, self.grades, self.timestamp))
 
     def judgement(self) -> Judgement:
         """Return it as a value for training data."""
