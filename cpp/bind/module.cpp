@@ -13,6 +13,7 @@ void bind_clicks(nb::module_& m);
 void bind_clicks_online(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_live_features(nb::module_& m);
+void bind_journal(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
@@ -20,6 +21,7 @@ void bind_maps(nb::module_& m);
 void bind_measures(nb::module_& m);
 void bind_mixing(nb::module_& m);
 void bind_online(nb::module_& m);
+void bind_scoring(nb::module_& m);
 void bind_serving(nb::module_& m);
 void bind_sparse(nb::module_& m);
 void bind_stumps(nb::module_& m);
@@ -60,6 +62,7 @@ NB_MODULE(_core, m) {
     bind_clicks_online(m);
     bind_features(m);
     bind_live_features(m);
+    bind_journal(m);
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);
@@ -67,6 +70,7 @@ NB_MODULE(_core, m) {
     bind_measures(m);
     bind_mixing(m);
     bind_online(m);
+    bind_scoring(m);
     bind_serving(m);
     bind_stumps(m);
 }

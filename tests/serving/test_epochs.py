@@ -10,9 +10,10 @@ from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.history import audit_ranking, make_rollback
 from rankloop.serving.engine.snapshots import load_engine, replay, take_snapshot
 from rankloop.serving.engine.state import ENGINE
+from rankloop.serving.journal.action_entries import Checked, Configured, EpochStarted, Promoted
 from rankloop.serving.journal.base import JournalError, make_row
-from rankloop.serving.journal.entries import Checked, Closed, Configured, EpochStarted, Promoted
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed
 from rankloop.serving.learning.failures import DivergedError
 from rankloop.serving.loop import Loop
 
@@ -132,7 +133,7 @@ def test_what_took_the_place_of_entries_stays(address, rng, tmp_path):
 
 @pytest.mark.slow
 def test_compaction_keeps_what_later_judgements_and_late_feedback_need(address, rng, tmp_path):
-    from rankloop.serving.journal.entries import Judged, Observed
+    from rankloop.serving.journal.ranking_entries import Judged, Observed
 
     settings = small(late=True)
     with Loop("loop", settings, open_journal(*address)) as loop:

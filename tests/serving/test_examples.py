@@ -8,15 +8,9 @@ import pytest
 from rankloop.exceptions import DataError
 from rankloop.rankers.online.solar_i import SolarI
 from rankloop.serving.engine.engine import Engine
+from rankloop.serving.journal.action_entries import Configured
 from rankloop.serving.journal.base import Record
-from rankloop.serving.journal.entries import (
-    Closed,
-    Configured,
-    Judged,
-    Observed,
-    Ranked,
-    pack_features,
-)
+from rankloop.serving.journal.ranking_entries import Closed, Judged, Observed, Ranked, pack_features
 
 from .tools import small
 

@@ -11,9 +11,9 @@ import rankloop as rl
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.serving import operations as do
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import Ranked
 from rankloop.serving.journal.feature_entries import Counted
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Ranked
 from rankloop.serving.loop import Loop
 from rankloop.serving.operations.history import LogSource
 from rankloop.serving.operations.importing import import_files

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
 from rankloop.serving.experiments.intervals import share_of_errors
-from rankloop.serving.journal.entries import ExperimentEnded, ExperimentStarted
+from rankloop.serving.journal.action_entries import ExperimentEnded, ExperimentStarted
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.actions import ActionAnswer, Share, act, require_model
 from rankloop.serving.routes.base import Endpoint, answer

@@ -35,7 +35,10 @@ def read_objects(content: bytes, kind: type[T]) -> list[T]:
 def read_with_texts(content: bytes, kind: type[T]) -> list[tuple[T, bytes]]:
     """Return the same, each with bytes that are equal exactly if the same object was sent."""
     texts, decoder = _texts(content), msgspec.json.Decoder(kind)
-    return [(_decode(text, decoder, n), canonical(msgspec.json.decode(text))) for n, text in enumerate(texts, start=1)]
+    return [
+        (_decode(text, decoder, n), canonical(msgspec.json.decode(text)))
+        for n, text in enumerate(texts, start=1)
+    ]
 
 
 def _texts(content: bytes) -> list[bytes]:
