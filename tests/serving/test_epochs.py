@@ -35,7 +35,7 @@ def place(tmp_path):
 @pytest.fixture
 def old(place, rng, monkeypatch):
     """The address of a journal that an older version of the engine wrote."""
-    for module in ("engine.state", "engine.engine", "loop", "engine.epochs"):
+    for module in ("engine.state", "engine.engine", "engine.effects", "loop", "engine.epochs"):
         monkeypatch.setattr(f"rankloop.serving.{module}.ENGINE", ENGINE - 1)
     monkeypatch.setattr(Engine, "digest", lambda self: f"of another arithmetic, {self.position}")
     with Loop("loop", small(), open_journal(*place)) as loop:
