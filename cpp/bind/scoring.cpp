@@ -12,8 +12,8 @@ void bind_scoring(nb::module_& m) {
     // Row places[k] of `scores` gets the scores of x by weights[k]: the same bits as from `score_rows`.
     m.def(
         "score_rows_by",
-        [](In<float, 2> x, const nb::list& weights, const nb::typed<nb::list, std::int64_t>& places,
-           Out<double, 2> scores) {
+        [](In<float, 2> x, const nb::typed<nb::list, Array<double>>& weights,
+           const nb::typed<nb::list, std::int64_t>& places, Out<double, 2> scores) {
             const std::size_t n = x.shape(0), d = x.shape(1);
             check(weights.size() == places.size(), "one place for each array of weights is needed");
             check(scores.shape(1) == n, "one score a row is needed");

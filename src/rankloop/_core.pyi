@@ -812,7 +812,10 @@ def learn_committee(
     streak: NDArray[numpy.int64],
 ) -> int: ...
 def score_rows_by(
-    x: NDArray[numpy.float32], weights: list, places: list[int], scores: NDArray[numpy.float64]
+    x: NDArray[numpy.float32],
+    weights: list[NDArray[numpy.float64]],
+    places: list[int],
+    scores: NDArray[numpy.float64],
 ) -> None: ...
 def json_rows(text: bytes, n: int, width: int) -> NDArray[numpy.float32] | None: ...
 def places_json(

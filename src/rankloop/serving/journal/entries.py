@@ -109,7 +109,4 @@ def _decode(decoder: msgspec.msgpack.Decoder[T], body: bytes) -> T:
 
 def digest_of(*parts: ReadableBuffer) -> bytes:
     """Return 16 bytes that depend on every bit of these parts."""
-    digest = blake2b(digest_size=16)
-    for part in parts:
-        digest.update(part)
-    return digest.digest()
+    return blake2b(parts[0] if len(parts) == 1 else b"".join(parts), digest_size=16).digest()
