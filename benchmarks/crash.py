@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from rankloop.serving.engine.snapshots import load_engine, replay
-from rankloop.serving.journal.entries import Observed, Ranked
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Observed, Ranked
 
 SETTINGS = """
 [server]

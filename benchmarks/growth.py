@@ -1,4 +1,4 @@
-"""How cost grows with documents, features, queries, items and replicas: `python -m benchmarks.growth`.
+"""How cost grows: `python -m benchmarks.growth`.
 
 Each row takes one kind of work at sizes that double, and fits the exponent of its processor time,
 log time = a + exponent log size, over the larger half of the sizes, where what does not grow counts

@@ -14,6 +14,7 @@ void bind_clicks_online(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_live_features(nb::module_& m);
 void bind_feature_log(nb::module_& m);
+void bind_journal(nb::module_& m);
 void bind_kernel(nb::module_& m);
 void bind_letor(nb::module_& m);
 void bind_losses(nb::module_& m);
@@ -21,6 +22,7 @@ void bind_maps(nb::module_& m);
 void bind_measures(nb::module_& m);
 void bind_mixing(nb::module_& m);
 void bind_online(nb::module_& m);
+void bind_scoring(nb::module_& m);
 void bind_serving(nb::module_& m);
 void bind_sparse(nb::module_& m);
 void bind_stumps(nb::module_& m);
@@ -62,6 +64,7 @@ NB_MODULE(_core, m) {
     bind_features(m);
     bind_live_features(m);
     bind_feature_log(m);
+    bind_journal(m);
     bind_kernel(m);
     bind_letor(m);
     bind_losses(m);
@@ -69,6 +72,7 @@ NB_MODULE(_core, m) {
     bind_measures(m);
     bind_mixing(m);
     bind_online(m);
+    bind_scoring(m);
     bind_serving(m);
     bind_stumps(m);
 }

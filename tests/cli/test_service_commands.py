@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankloop.rankers.online.solar_i import SolarI
-from rankloop.serving.journal.entries import ExperimentEnded
+from rankloop.serving.journal.action_entries import ExperimentEnded
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.learning.model_file import check_models
 from rankloop.serving.server import background

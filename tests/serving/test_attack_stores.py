@@ -17,8 +17,8 @@ from rankloop.client import Client, ServiceError
 from rankloop.feedback.events import Feedback
 from rankloop.serving.engine.snapshots import replay
 from rankloop.serving.journal.base import AppendResult, UnreachableError, make_row
-from rankloop.serving.journal.entries import Closed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed
 from rankloop.serving.journal.sqlite import SqliteJournal
 from rankloop.serving.loop import Loop
 from rankloop.serving.server import background

@@ -15,9 +15,9 @@ from rankloop.features.request import Request
 from rankloop.serving import operations as do
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.journal.base import JournalError, make_row
-from rankloop.serving.journal.entries import Closed, Judged, Observed, Ranked, pack_features
 from rankloop.serving.journal.feature_entries import Computed, Counted
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Judged, Observed, Ranked, pack_features
 from rankloop.serving.loop import Loop
 from rankloop.serving.operations import backfill as module
 from rankloop.serving.operations.archives import Archives

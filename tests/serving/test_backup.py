@@ -14,8 +14,8 @@ from rankloop.serving import operations as do
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.journal.base import UnreachableError
-from rankloop.serving.journal.entries import Closed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed
 from rankloop.serving.loop import Loop
 from rankloop.serving.service import Service
 from rankloop.serving.settings.service import Settings

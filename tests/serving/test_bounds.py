@@ -8,8 +8,8 @@ import pytest
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.serving import operations as do
 from rankloop.serving.journal.base import JournalError, UnreachableError
-from rankloop.serving.journal.entries import Closed, Judged, Observed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Judged, Observed
 from rankloop.serving.loop import Loop
 from rankloop.serving.service import Service
 from rankloop.serving.settings.loop import RuleSettings

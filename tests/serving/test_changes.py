@@ -10,8 +10,8 @@ from rankloop.features import Feature, Features
 from rankloop.serving.dashboard.now import now_of
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.snapshots import replay
-from rankloop.serving.journal.entries import Closed, Observed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Observed
 from rankloop.serving.learning.changes import adaptive_part
 from rankloop.serving.routes.state import loop_state
 from rankloop.serving.service import Service

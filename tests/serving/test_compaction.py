@@ -9,9 +9,10 @@ import pytest
 from rankloop.serving import operations as do
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.snapshots import load_engine, replay
+from rankloop.serving.journal.action_entries import Configured
 from rankloop.serving.journal.base import CompactedError, make_row
-from rankloop.serving.journal.entries import Closed, Configured, Judged, Observed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Judged, Observed
 from rankloop.serving.loop import Loop
 from rankloop.serving.service import Service
 from rankloop.serving.settings.service import Settings

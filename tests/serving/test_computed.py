@@ -159,6 +159,29 @@ def test_own_features_context_and_retries(start):
     assert matrix_of(service, "s")["bm25"] == [7, 7]
 
 
+def test_the_same_fields_in_another_order_are_a_duplicate(start):
+    _, shop = start()
+    key = {"idempotency-key": "once"}
+    fields = {"price": 99, "brand": "best"}
+    bodies = ([{"id": "x", "fields": fields}], [{"fields": _turned(fields), "id": "x"}])
+    sent = [shop.put("/v1/shop/items", json=body, headers=key).json() for body in bodies]
+    assert [answer["status"] for answer in sent] == ["accepted", "duplicate"]
+    fields = {"device": 1, "query": "shoes"}
+    event = {"event_id": "e", "item": "x", "type": "purchase", "fields": fields}
+    body = {"events": [event, event | {"fields": dict(reversed(fields.items()))}]}
+    found = shop.post("/v1/shop/feedback", json=body).json()["events"]
+    assert [one["status"] for one in found] == ["applied", "duplicate"]
+    asked = {"id": "r", "items": ["x"], "fields": fields}
+    sent = [asked, asked | {"fields": dict(reversed(fields.items()))}]
+    first, again = (shop.post("/v1/shop/rank", json=body).json() for body in sent)
+    assert again == first
+
+
+def _turned(fields):
+    """The same fields in another order, with floats for integers."""
+    return {n: float(v) if isinstance(v, int) else v for n, v in reversed(fields.items())}
+
+
 def test_unknown_items_may_be_refused(start):
     _, shop = start(unknown_items="refuse")
     shop.put("/v1/shop/items", json=catalogue(1))

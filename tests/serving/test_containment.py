@@ -9,22 +9,14 @@ import pytest
 from rankloop.exceptions import DataError
 from rankloop.rankers.online.solar_i import SolarI
 from rankloop.serving import operations as do
+from rankloop.serving.engine import effects
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.snapshots import load_engine, replay
 from rankloop.serving.engine.state import ENGINE, State
+from rankloop.serving.journal.action_entries import Configured, EpochStarted, ModelAdded, RolledBack
 from rankloop.serving.journal.base import JournalError, Record
-from rankloop.serving.journal.entries import (
-    Closed,
-    Configured,
-    EpochStarted,
-    Judged,
-    ModelAdded,
-    Observed,
-    Ranked,
-    RolledBack,
-    pack_features,
-)
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Judged, Observed, Ranked, pack_features
 from rankloop.serving.learning.failures import NewerEngineError
 from rankloop.serving.loop import Loop
 from rankloop.serving.service import Service
@@ -235,14 +227,14 @@ def test_an_entry_that_ends_every_process_can_be_quarantined(tmp_path, rng, monk
     place = str(tmp_path / "j"), "loop"
     with Loop("loop", small(), open_journal(*place)) as loop:
         bad = live(loop, rng, 0, 5)[2]
-    learn = Engine._learn_from
+    learn = effects._learn_from
 
-    def end(self, ranking, position, **options):
+    def end(engine, ranking, position, **options):
         if position == bad:
             raise MemoryError  # stands for a process that ends
-        return learn(self, ranking, position, **options)
+        return learn(engine, ranking, position, **options)
 
-    monkeypatch.setattr(Engine, "_learn_from", end)
+    monkeypatch.setattr(effects, "_learn_from", end)
     with open_journal(*place) as journal:
         for saved in journal.states():
             journal.save(saved._replace(digest="?"))
@@ -260,19 +252,19 @@ def test_an_entry_that_ends_every_process_can_be_quarantined(tmp_path, rng, monk
 def test_what_failed_can_be_retried_once_the_fault_is_mended(tmp_path, rng, monkeypatch):
     place = str(tmp_path / "j"), "loop"
     fault = DataError("a fault of this version")
-    mended = Engine._add_example
+    mended = Engine.add_example
 
     def fail(self, ranking, *more, **options):
         if ranking.id == "r1":
             raise fault
         return mended(self, ranking, *more, **options)
 
-    monkeypatch.setattr(Engine, "_add_example", fail)
+    monkeypatch.setattr(Engine, "add_example", fail)
     with Loop("loop", small(), open_journal(*place)) as loop:
         bad = live(loop, rng, 0, 3)[1]
         assert loop.published.totals.failed == 1
         assert loop.published.totals.examples == 2
-    monkeypatch.setattr(Engine, "_add_example", mended)
+    monkeypatch.setattr(Engine, "add_example", mended)
     with open_journal(*place) as journal:
         do.retry(journal, bad, "ada")
         with pytest.raises(DataError, match="position: found 99"):

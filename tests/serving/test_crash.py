@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 WRITER = """
 import sys
-from rankloop.serving.journal.entries import Observed
+from rankloop.serving.journal.ranking_entries import Observed
 from rankloop.serving.journal.base import make_row
 from rankloop.serving.journal.sqlite import SqliteJournal
 

@@ -12,7 +12,8 @@ import pytest
 from rankloop.serving.engine.history import audit_ranking
 from rankloop.serving.engine.snapshots import replay
 from rankloop.serving.journal.base import JournalError, checksum
-from rankloop.serving.journal.entries import Closed, Observed, encode
+from rankloop.serving.journal.entries import encode
+from rankloop.serving.journal.ranking_entries import Closed, Observed
 from rankloop.serving.journal.sqlite import SqliteJournal
 from rankloop.serving.learning.failures import DivergedError
 from rankloop.serving.loop import Loop

@@ -7,8 +7,9 @@ import numpy as np
 
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.state import State
+from rankloop.serving.journal.action_entries import Configured
 from rankloop.serving.journal.base import Record
-from rankloop.serving.journal.entries import Closed, Configured, Observed, Ranked, pack_features
+from rankloop.serving.journal.ranking_entries import Closed, Observed, Ranked, pack_features
 
 from .tools import small
 

@@ -10,9 +10,10 @@ from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.history import audit_ranking, make_rollback
 from rankloop.serving.engine.snapshots import load_engine, replay, take_snapshot
 from rankloop.serving.engine.state import ENGINE
+from rankloop.serving.journal.action_entries import Checked, Configured, EpochStarted, Promoted
 from rankloop.serving.journal.base import JournalError, make_row
-from rankloop.serving.journal.entries import Checked, Closed, Configured, EpochStarted, Promoted
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed
 from rankloop.serving.learning.failures import DivergedError
 from rankloop.serving.loop import Loop
 
@@ -34,7 +35,7 @@ def place(tmp_path):
 @pytest.fixture
 def old(place, rng, monkeypatch):
     """The address of a journal that an older version of the engine wrote."""
-    for module in ("engine.state", "engine.engine", "loop", "engine.epochs"):
+    for module in ("engine.state", "engine.engine", "engine.effects", "loop", "engine.epochs"):
         monkeypatch.setattr(f"rankloop.serving.{module}.ENGINE", ENGINE - 1)
     monkeypatch.setattr(Engine, "digest", lambda self: f"of another arithmetic, {self.position}")
     with Loop("loop", small(), open_journal(*place)) as loop:
@@ -132,7 +133,7 @@ def test_what_took_the_place_of_entries_stays(address, rng, tmp_path):
 
 @pytest.mark.slow
 def test_compaction_keeps_what_later_judgements_and_late_feedback_need(address, rng, tmp_path):
-    from rankloop.serving.journal.entries import Judged, Observed
+    from rankloop.serving.journal.ranking_entries import Judged, Observed
 
     settings = small(late=True)
     with Loop("loop", settings, open_journal(*address)) as loop:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from rankloop.serving.journal.entries import Closed, ExperimentEnded, ExperimentStarted, Promoted
+from rankloop.serving.journal.action_entries import ExperimentEnded, ExperimentStarted, Promoted
+from rankloop.serving.journal.ranking_entries import Closed
 from rankloop.serving.routes import events
 from rankloop.serving.routes.state import loop_state
 

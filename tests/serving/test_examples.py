@@ -13,15 +13,9 @@ from rankloop.feedback.grading import feedback_grades
 from rankloop.feedback.ranking import best_first
 from rankloop.rankers.online.solar_i import SolarI
 from rankloop.serving.engine.engine import Engine
+from rankloop.serving.journal.action_entries import Configured
 from rankloop.serving.journal.base import Record
-from rankloop.serving.journal.entries import (
-    Closed,
-    Configured,
-    Judged,
-    Observed,
-    Ranked,
-    pack_features,
-)
+from rankloop.serving.journal.ranking_entries import Closed, Judged, Observed, Ranked, pack_features
 from rankloop.serving.learning.examples import make_example
 
 from .tools import small

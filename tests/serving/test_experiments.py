@@ -12,19 +12,16 @@ from rankloop.rankers import Imported, Stacked
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.state import ENGINE
 from rankloop.serving.experiments.intervals import share_of_errors
-from rankloop.serving.journal.base import Record
-from rankloop.serving.journal.entries import (
-    Closed,
+from rankloop.serving.journal.action_entries import (
     Configured,
     ExperimentEnded,
     ExperimentStarted,
     ModelAdded,
-    Observed,
     Promoted,
-    Ranked,
     RolledBack,
-    pack_features,
 )
+from rankloop.serving.journal.base import Record
+from rankloop.serving.journal.ranking_entries import Closed, Observed, Ranked, pack_features
 from rankloop.serving.policy import choose
 
 from .tools import best_item, question, small

@@ -12,10 +12,11 @@ import rankloop as rl
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.feedback.event_sort import SortedEvents
 from rankloop.serving import operations as do
+from rankloop.serving.journal.action_entries import Checked
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import Checked, Ranked
 from rankloop.serving.journal.feature_entries import Counted
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Ranked
 from rankloop.serving.loop import Loop
 from rankloop.serving.operations import history
 from rankloop.serving.operations.history import LogSource

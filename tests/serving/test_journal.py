@@ -8,18 +8,12 @@ import msgspec
 import numpy as np
 import pytest
 
+from rankloop.serving.journal.action_entries import Configured
 from rankloop.serving.journal.base import AppendResult, JournalError, SavedState, make_row
 from rankloop.serving.journal.cache import EntryCache
-from rankloop.serving.journal.entries import (
-    Closed,
-    Configured,
-    Observed,
-    Ranked,
-    decode,
-    encode,
-    pack_features,
-)
+from rankloop.serving.journal.entries import decode, encode
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Observed, Ranked, pack_features
 
 
 def event(number, item="a"):

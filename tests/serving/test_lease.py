@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import Paged, Ranked
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Paged, Ranked
 from rankloop.serving.loop import Loop
 
 from .tools import Clock, click, ranked, small, until

@@ -14,16 +14,8 @@ from hypothesis import strategies as st
 
 from rankloop.features.request import Request
 from rankloop.serving.engine.joins import Joins
+from rankloop.serving.journal.action_entries import Configured, Forgotten
 from rankloop.serving.journal.base import Record
-from rankloop.serving.journal.entries import (
-    Closed,
-    Configured,
-    Forgotten,
-    Observed,
-    Paged,
-    Ranked,
-    pack_features,
-)
 from rankloop.serving.journal.feature_entries import (
     Asker,
     Computed,
@@ -32,6 +24,7 @@ from rankloop.serving.journal.feature_entries import (
     UsersChanged,
 )
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Observed, Paged, Ranked, pack_features
 from rankloop.serving.live_features.fold import FeatureFold
 from rankloop.serving.live_features.saving import copy_fold, restore_fold
 from rankloop.serving.loop import Loop

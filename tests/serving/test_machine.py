@@ -19,19 +19,16 @@ from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.history import make_rollback
 from rankloop.serving.engine.snapshots import replay
 from rankloop.serving.engine.state import ENGINE
-from rankloop.serving.journal.base import CompactedError, JournalError
-from rankloop.serving.journal.entries import (
-    Closed,
+from rankloop.serving.journal.action_entries import (
     EpochStarted,
     ExperimentEnded,
     ExperimentStarted,
-    Judged,
     ModelAdded,
-    Observed,
-    Paged,
     Promoted,
 )
+from rankloop.serving.journal.base import CompactedError, JournalError
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Judged, Observed, Paged
 from rankloop.serving.loop import Loop
 
 from .tools import best_item, ranked, small, until

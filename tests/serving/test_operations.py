@@ -17,8 +17,8 @@ from rankloop.serving import operations as do
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.snapshots import load_engine, replay
 from rankloop.serving.journal.base import JournalError, make_row
-from rankloop.serving.journal.entries import Closed, Observed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Observed
 from rankloop.serving.loop import Loop
 
 from .tools import click, ranked, small

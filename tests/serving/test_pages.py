@@ -58,7 +58,7 @@ def test_feedback_on_a_page_needs_the_page_to_be_shown(shop):
     assert unseen in second
     assert click("e2", unseen) == "applied"
     assert click("e3", first[0]) == "applied"
-    from rankloop.serving.journal.entries import Closed
+    from rankloop.serving.journal.ranking_entries import Closed
 
     loop.append(Closed("p"))
     loop.settle()

@@ -15,9 +15,10 @@ import pytest
 from rankloop.cli import main
 from rankloop.client import Client
 from rankloop.serving.engine.snapshots import replay
+from rankloop.serving.journal.action_entries import Forgotten
 from rankloop.serving.journal.base import JournalError, StoredKey, make_row
-from rankloop.serving.journal.entries import Closed, Forgotten, Observed, Ranked
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Observed, Ranked
 from rankloop.serving.operations import export_clicks
 from rankloop.serving.security.vault import Personal, Vault
 from rankloop.serving.server import background

@@ -11,8 +11,8 @@ from rankloop.rankers.online.solar_i import SolarI
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.history import make_quarantine, make_rollback
 from rankloop.serving.engine.snapshots import load_engine, replay
-from rankloop.serving.journal.entries import Closed, Judged, Observed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Judged, Observed
 from rankloop.serving.learning.trial import run_trial
 from rankloop.serving.loop import Loop
 from rankloop.serving.service import Service

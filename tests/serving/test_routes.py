@@ -192,6 +192,24 @@ def test_events_and_what_becomes_of_them(shop):
     assert 'rankloop_open_rankings{loop="shop"} 1.0' in metrics
 
 
+def test_the_same_again_in_another_order_is_a_duplicate(shop):
+    shop.post(RANK, json={"id": "r1", "items": ITEMS})
+    packed = {"id": "r1", "items": ["a", "b"], "features": np.float32([1, 0.5, 0, 1]).tobytes()}
+    kind = {"content-type": "application/msgpack"}
+    again = shop.post(RANK, content=msgspec.msgpack.encode(packed), headers=kind)
+    assert again.status_code == 200
+    judged = {"event_id": "j1", "ranking_id": "r1", "grades": {"a": 0, "b": 3.0}}
+    turned = dict(reversed(judged.items())) | {"grades": {"b": 3, "a": 0.0}}
+    sent = [shop.post("/v1/shop/judgements", json=body) for body in (judged, turned)]
+    assert [answer.json()["status"] for answer in sent] == ["applied", "duplicate"]
+    other = judged | {"grades": {"b": 3, "a": 1}}
+    assert shop.post("/v1/shop/judgements", json=other).status_code == 409
+    click = {"event_id": "e1", "ranking_id": "r1", "item": "a", "value": 2, "timestamp": 5}
+    turned = dict(reversed(click.items())) | {"value": 2.0, "timestamp": 5.0, "type": "click"}
+    found = shop.post(FEEDBACK, json={"events": [click, turned]}).json()["events"]
+    assert [event["status"] for event in found] == ["applied", "duplicate"]
+
+
 def test_feedback_may_bring_its_ranking(start):
     service, shop = start(window=0)
     body = {

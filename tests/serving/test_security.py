@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.journal.entries import Observed
+from rankloop.serving.journal.ranking_entries import Observed
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.security.limits import Buckets
 from rankloop.serving.security.tickets import Tickets

@@ -9,9 +9,10 @@ import pytest
 
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.snapshots import load_engine, replay
+from rankloop.serving.journal.action_entries import ExperimentStarted, ModelAdded, Promoted
 from rankloop.serving.journal.base import BusyError
-from rankloop.serving.journal.entries import Closed, ExperimentStarted, Judged, ModelAdded, Promoted
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed, Judged
 from rankloop.serving.loop import Loop
 
 from .tools import Clock, best_item, click, ranked, small, until

@@ -13,8 +13,8 @@ from psycopg import sql
 
 from rankloop.serving.journal import postgres, sqlite
 from rankloop.serving.journal.base import SCHEMA, make_row, place_rows
-from rankloop.serving.journal.entries import Observed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Observed
 
 UPGRADE = """
 import os, signal, sqlite3, sys

@@ -15,8 +15,8 @@ import httpx
 import pytest
 
 from rankloop.serving import server
-from rankloop.serving.journal.entries import Closed
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Closed
 from rankloop.serving.loop import Loop
 from rankloop.serving.service import Service
 from rankloop.serving.settings.service import Settings, read_settings

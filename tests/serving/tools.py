@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import httpx
 import numpy as np
 
-from rankloop.serving.journal.entries import Observed, Ranked, pack_features
+from rankloop.serving.journal.ranking_entries import Observed, Ranked, pack_features
 from rankloop.serving.policy import choose
 from rankloop.serving.server import background
 from rankloop.serving.settings.loop import LoopSettings

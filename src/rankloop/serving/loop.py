@@ -14,9 +14,10 @@ from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.epochs import enter_epoch
 from rankloop.serving.engine.snapshots import load_engine, take_snapshot
 from rankloop.serving.engine.state import ENGINE
+from rankloop.serving.journal.action_entries import Compacted, Configured, Forgotten
 from rankloop.serving.journal.base import CompactedError, JournalError, make_row
 from rankloop.serving.journal.cache import EntryCache, make_fetch, retry_reads
-from rankloop.serving.journal.entries import Compacted, Configured, Forgotten
+from rankloop.serving.journal.entries import decode
 from rankloop.serving.learning.failures import DivergedError
 from rankloop.serving.security.audit import ActionLog
 from rankloop.serving.security.hashes import load_hashes
@@ -159,9 +160,9 @@ class Loop:
         """Return whether a ranking is open or was recently closed."""
         return self._live.joins.position(ranking_id) is not None
 
-    def recent(self, position: int) -> Record | None:
+    def recent(self, position: int, decode: Callable[[bytes], Entry] = decode) -> Record | None:
         """Return an entry if it is still in memory, otherwise None."""
-        return self._recent.get(position)
+        return self._recent.get(position, decode)
 
     def reader(self) -> Journal:
         """Open the journal again, for one thread to read."""

@@ -93,7 +93,9 @@ def score(model: Ranker, X: NDArray[np.float32], names: tuple[str, ...] = ()) ->
     """
     if names and model.feature_names_in_:
         X = arrange(X, names, model.feature_names_in_)
-    return np.asarray(model.predict(X, group=[len(X)]), np.float64)
+    # A published model never changes, so that the copy that `predict` makes for threads that learn
+    # meanwhile, a tenth of the time, is not needed.
+    return np.asarray(model._predict(X, None, [len(X)]), np.float64)
 
 
 def best_order(scores: Floats) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankloop.serving.journal.entries import Closed
+from rankloop.serving.journal.ranking_entries import Closed
 from rankloop.serving.service import Service
 from rankloop.serving.settings.service import as_settings
 from tests.serving.tools import click, ranked

@@ -8,13 +8,8 @@ import pytest
 from rankloop.serving.dashboard import journal_summary
 from rankloop.serving.dashboard.drift import Drift
 from rankloop.serving.dashboard.journal_summary import JournalSummary
-from rankloop.serving.journal.entries import (
-    Closed,
-    ExperimentEnded,
-    ExperimentStarted,
-    Observed,
-    Promoted,
-)
+from rankloop.serving.journal.action_entries import ExperimentEnded, ExperimentStarted, Promoted
+from rankloop.serving.journal.ranking_entries import Closed, Observed
 from rankloop.serving.journal.sqlite import SqliteJournal
 from rankloop.serving.loop import Loop
 from tests.serving.tools import ranked, small
@@ -42,7 +37,7 @@ def live(loop, n=30):
 
 def summarize(loop, remembers):
     summary = JournalSummary([False] * 3)
-    recent = loop.recent if remembers else lambda position: None
+    recent = loop.recent if remembers else lambda position, decode=None: None
     with loop.reader() as journal:
         while summary.position < loop.head:
             summary.follow(journal, recent, loop.head, 37)
@@ -100,6 +95,18 @@ def test_memory_is_bounded(loop, monkeypatch):
     with loop.reader() as journal:
         summary.follow(journal, loop.recent, loop.head, 1000)
     assert summary.closed == 3  # a sample, each of them whole
+
+
+def test_under_load_some_rankings_stand_for_all(loop, monkeypatch):
+    monkeypatch.setattr(journal_summary, "_MAX_RANKINGS", 4)
+    live(loop, 30)
+    summary = JournalSummary([False] * 3)
+    with loop.reader() as journal:
+        summary.follow(journal, loop.recent, loop.head, 1000)
+    assert summary.position == loop.head
+    assert summary.newest.keys() == {"r0", "r1", "r2", "r3"}
+    assert (summary.closed, summary.joined) == (4, 4)
+    assert summary.clicked[:4].tolist() == [4, 0, 2, 0]
 
 
 def test_drift_knows_missing_values_and_categories():

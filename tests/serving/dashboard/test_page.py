@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from benchmarks.chromium import BROWSER, DRIVER, chromium, prefer, requests_of, resize
 
-from rankloop.serving.journal.entries import Promoted
+from rankloop.serving.journal.action_entries import Promoted
 from rankloop.serving.server import background
 from tests.serving.tools import Clock
 

@@ -9,7 +9,7 @@ import pytest
 
 from rankloop.serving.dashboard.now import still_needed
 from rankloop.serving.experiments.intervals import Outcomes
-from rankloop.serving.journal.entries import ExperimentStarted
+from rankloop.serving.journal.action_entries import ExperimentStarted
 from tests.serving.tools import Clock, running
 
 from .shop import FEATURES, live, look, start

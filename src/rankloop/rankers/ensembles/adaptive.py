@@ -261,10 +261,7 @@ class Adaptive(OnlineRanker):
     def _score_rows(self, X: Rows, offsets: Offsets) -> Scores:
         """Score checked rows."""
         maps = SharedMaps(X, offsets)
-        scores = np.empty((len(self.members_), len(X)))
-        for own, member in zip(scores, self.members_, strict=True):
-            own[:] = maps.score(member)
-        return mix(scores, self._experts, offsets)
+        return mix(maps.score(self.members_), self._experts, offsets)
 
     # Files
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 
 from rankloop import _core
+from rankloop.rankers.online.linear import LinearRanker
 from rankloop.rankers.online.newton import NewtonXENDCG, learn_together, sparse_rows
 from rankloop.rankers.wrappers.maps import change_numbers, map_rows
 from rankloop.rankers.wrappers.prepared import OnlinePrepared
@@ -14,10 +15,16 @@ from rankloop.rankers.wrappers.prepared import OnlinePrepared
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankloop.rankers.base import Offsets, Rows, Scores
+    from numpy.typing import NDArray
+
+    from rankloop.rankers.base import Offsets, Rows
     from rankloop.rankers.online.base import OnlineRanker, Queries
 
+    Floats = NDArray[np.float64]
     Team = list[tuple[NewtonXENDCG, Rows, Rows]]
+
+
+_SHORT = 1000  # documents
 
 
 class SharedMaps:
@@ -60,10 +67,27 @@ class SharedMaps:
             raise _core.QueryError(first_query + place, reason) from None
         return scores
 
-    def score(self, ranker: OnlineRanker) -> Scores:
-        """Return a ranker's scores of all rows."""
-        inner = ranker.ranker_ if _is_plain(ranker) else ranker
-        return inner._score_rows(self._rows_for(ranker), self._offsets)
+    def score(self, rankers: Sequence[OnlineRanker]) -> Floats:
+        """Return the scores of all rows by each ranker, (rankers, documents).
+
+        Of a short list, the calls take longer than the sums, so linear rankers that share their
+        rows are scored by one call.
+        """
+        scores = np.empty((len(rankers), len(self._X)))
+        is_short = isinstance(self._X, np.ndarray) and len(self._X) <= _SHORT
+        linear: dict[int, tuple[Rows, list[Floats], list[int]]] = {}
+        for place, ranker in enumerate(rankers):
+            inner = ranker.ranker_ if _is_plain(ranker) else ranker
+            X = self._rows_for(ranker)
+            if is_short and _is_linear(inner) and isinstance(X, np.ndarray):
+                _, weights, places = linear.setdefault(id(X), (X, [], []))
+                weights.append(inner._ranking_weights())
+                places.append(place)
+            else:
+                scores[place] = inner._score_rows(X, self._offsets)
+        for X, weights, places in linear.values():
+            _core.score_rows_by(X, weights, places, scores)
+        return scores
 
     def _rows_for(self, ranker: OnlineRanker) -> Rows:
         if not _is_plain(ranker):
@@ -78,6 +102,10 @@ class SharedMaps:
             )
             self._made[key] = sparse_rows(rows) if is_wide else rows
         return self._made[key]
+
+
+def _is_linear(ranker: OnlineRanker) -> TypeGuard[LinearRanker]:
+    return type(ranker)._score_rows is LinearRanker._score_rows
 
 
 def _copy_inner(ranker: OnlineRanker) -> OnlineRanker:

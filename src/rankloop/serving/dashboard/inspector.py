@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from rankloop.serving.engine.columns import arrange, columns_of
-from rankloop.serving.journal.entries import Observed, Ranked
+from rankloop.serving.journal.ranking_entries import Observed, Ranked
 from rankloop.serving.policy import best_order, score
 
 if TYPE_CHECKING:

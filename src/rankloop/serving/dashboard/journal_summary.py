@@ -7,19 +7,23 @@ end, so that the page is not empty after a restart.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from rankloop.serving.dashboard.drift import Drift
 from rankloop.serving.dashboard.marks import Mark, as_mark
-from rankloop.serving.journal.entries import Closed, ExperimentStarted, Observed, Ranked
+from rankloop.serving.journal.action_entries import ExperimentStarted
+from rankloop.serving.journal.entries import decode, decode_ids
+from rankloop.serving.journal.ranking_entries import Closed, Observed, Ranked, RankedId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rankloop.serving.journal.base import Journal, Record
+
+    Recent = Callable[[int, Callable[[bytes], Any]], Record | None]
 
 PLACES = 20
 """Places whose clicks are counted, from the top."""
@@ -28,7 +32,8 @@ LOOK_BACK = 20_000
 
 _MARKS, _NEWEST, _MAX_OPEN = 200, 200, 5_000
 _FORGET_AT = 20_000.0  # rankings; when so many are counted, all counts are halved
-_MAX_DRIFT = 32  # rankings that are examined for drift in each round
+_MAX_RANKINGS = 200  # that are looked at in each round; of all others, not even the ids are kept
+_MAX_DRIFT = 32  # of them, those that are examined for drift
 
 
 class RankingSummary(msgspec.Struct):
@@ -52,7 +57,7 @@ class JournalSummary:
     """What a loop's journal shows besides the models.
 
     marks : promotions, rollbacks, experiments and new models, oldest first
-    newest : rankings by id, oldest first
+    newest : rankings by id, oldest first; if there are very many, some of them
     shown, clicked : by place: rankings that had it, and those where it was clicked; of a sample of
         closed rankings, in which older ones count less
     closed, joined : of that sample, all, and those with any feedback
@@ -73,7 +78,7 @@ class JournalSummary:
         self.closed = self.joined = 0.0
         self.drift = Drift(categorical)
         self._open: dict[str, _OpenRanking] = {}
-        self._drift_left = 0
+        self._left = 0
         self._promotes = ""
 
     def examine(self, categorical: Sequence[bool]) -> None:
@@ -81,9 +86,7 @@ class JournalSummary:
         if self.drift.categorical != tuple(categorical):
             self.drift = Drift(categorical)
 
-    def follow(
-        self, journal: Journal, recent: Callable[[int], Record | None], head: int, max_entries: int
-    ) -> None:
+    def follow(self, journal: Journal, recent: Recent, head: int, max_entries: int) -> None:
         """Read new entries up to the position `head`, and at most `max_entries` of them."""
         if not self.since:
             base = journal.base()
@@ -93,10 +96,14 @@ class JournalSummary:
             self.passed_over += head - LOOK_BACK - self.position
             self.position = head - LOOK_BACK
             self._open.clear()  # some of their feedback may have been passed over
-        self._drift_left = _MAX_DRIFT
+        self._left = _MAX_RANKINGS
         until = min(head, self.position + max_entries)
         for record in _records(journal, recent, self.position, until):
-            self._add(record)
+            if not isinstance(record.entry, RankedId):
+                self._add(record)
+            elif self._left:
+                self._left -= 1
+                self._add(recent(record.position, decode) or journal.record(record.position))
             self.position = record.position
 
     def _add(self, record: Record) -> None:
@@ -134,8 +141,7 @@ class JournalSummary:
             shown = [entry.items[row] for row in entry.order[:PLACES]]
             places = {item: place for place, item in enumerate(shown)}
             self._open[entry.id] = _OpenRanking(places, set())
-        if self._drift_left:
-            self._drift_left -= 1
+        if self._left >= _MAX_RANKINGS - _MAX_DRIFT:
             self.drift.add(entry.matrix())
 
     def _close(self, entry: Closed) -> None:
@@ -153,17 +159,18 @@ class JournalSummary:
         self.clicked[list(ranking.clicked)] += 1
 
 
-def _records(
-    journal: Journal, recent: Callable[[int], Record | None], after: int, until: int
-) -> Iterator[Record]:
-    """Yield entries from memory if they are there, otherwise from the journal."""
+def _records(journal: Journal, recent: Recent, after: int, until: int) -> Iterator[Record]:
+    """Yield entries from memory if they are there, otherwise from the journal.
+
+    Of rankings, only the id is read.
+    """
     while after < until:
-        known = recent(after + 1)
+        known = recent(after + 1, decode_ids)
         if known is not None:
             after += 1
             yield known
             continue
-        records = journal.read(after, until, 500)
+        records = journal.records(after, journal.rows(after, until, 500), decode_ids)
         if not records:
             return
         yield from records

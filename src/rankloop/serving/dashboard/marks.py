@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rankloop.serving.journal.entries import (
+from rankloop.serving.journal.action_entries import (
     Configured,
     ExperimentEnded,
     ExperimentStarted,

@@ -17,7 +17,7 @@ from rankloop.serving.dashboard.interface import render_interface
 from rankloop.serving.dashboard.journal_summary import RankingSummary
 from rankloop.serving.dashboard.now import Now, now_of
 from rankloop.serving.dashboard.past import Past, past_of
-from rankloop.serving.journal.entries import Ranked
+from rankloop.serving.journal.ranking_entries import Ranked
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import JSON, Endpoint, answer
 from rankloop.serving.routes.openapi import document_of

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.serving.journal.entries import Ranked
+    from rankloop.serving.journal.ranking_entries import Ranked
 
     Names = tuple[str, ...]
 

@@ -15,64 +15,31 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from rankloop.exceptions import DataError
-from rankloop.feedback.grading import grades_by, judgement_grades
-from rankloop.rankers.model_files.saving import loads
 from rankloop.serving.engine.columns import arrange, columns_of
-from rankloop.serving.engine.epochs import epoch_state, quarantined_state
+from rankloop.serving.engine.effects import EFFECTS
 from rankloop.serving.engine.joins import Joins
 from rankloop.serving.engine.state import ENGINE, Published, State, Totals
 from rankloop.serving.experiments.champion import Experiments
+from rankloop.serving.journal.action_entries import Checked
 from rankloop.serving.journal.base import CompactedError
-from rankloop.serving.journal.entries import (
-    Checked,
-    Closed,
-    Compacted,
-    Configured,
-    Entry,
-    EpochStarted,
-    ExperimentEnded,
-    ExperimentStarted,
-    Judged,
-    ModelAdded,
-    ModelRemoved,
-    Observed,
-    Paged,
-    Promoted,
-    Quarantined,
-    Ranked,
-    RankedId,
-    Retried,
-    RolledBack,
-    digest_of,
-)
+from rankloop.serving.journal.entries import Entry, digest_of
+from rankloop.serving.journal.ranking_entries import Closed, Ranked
 from rankloop.serving.learning.examples import make_example
-from rankloop.serving.learning.failures import (
-    MAX_KEPT,
-    DivergedError,
-    Failure,
-    failure,
-    is_contained,
-)
-from rankloop.serving.learning.models import (
-    Model,
-    Quality,
-    fresh,
-    learn_examples,
-    model_name,
-)
-from rankloop.serving.settings.loop import LoopSettings, read_journaled, rules_of
+from rankloop.serving.learning.failures import MAX_KEPT, Failure, failure, is_contained
+from rankloop.serving.learning.models import Model, Quality, learn_examples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
+    from rankloop.feedback.grading import GradedEvent
     from rankloop.feedback.ranking import Ranking
-    from rankloop.serving.engine.joins import Open
     from rankloop.serving.experiments.experiment import ExperimentModels, LiveExperiment
     from rankloop.serving.journal.base import Record
     from rankloop.serving.learning.examples import Example
+    from rankloop.serving.settings.loop import LoopSettings
 
 _log = logging.getLogger("rankloop.serving")
 
@@ -84,10 +51,11 @@ class Engine:
     """The state of a loop: entries change it by :meth:`apply`, and models learn by :meth:`learn`.
 
     From a click to new weights: an `Observed` entry is only joined with its ranking. When the
-    window of the ranking is over, a `Closed` entry follows, and `_close_ranking` fetches ranking
-    and events, grades them (`grades_by`), and makes an example of them (`make_example`). Examples
-    wait until a batch is full, or until somebody asks for the models; then `learn` measures every
-    model on each example, and lets it learn (`learning/models.py`).
+    window of the ranking is over, a `Closed` entry follows. It fetches ranking and events, grades
+    them (`grades_by`), and makes an example of them (`make_example`); `effects.py` has a function
+    for each kind of entry. Examples wait until a batch is full, or until somebody asks for the
+    models; then `learn` measures every model on each example, and lets it learn
+    (`learning/models.py`).
 
     An error that an entry causes stops only that entry, or the model that fails to learn from it
     (`learning/failures.py`). Errors of the store, and digests that differ, are raised.
@@ -122,9 +90,9 @@ class Engine:
         """
         waiting, self._waiting = self._waiting, []
         if waiting:
-            settings = self._require_settings()
+            settings = self.require_settings()
             columns, names = settings.columns, settings.names
-            learn_examples(waiting, self.models.values(), self.shown, self._fail, columns, names)
+            learn_examples(waiting, self.models.values(), self.shown, self.fail, columns, names)
 
     def apply(self, record: Record, check: bool = True) -> None:
         """Process the next entry.
@@ -146,7 +114,7 @@ class Engine:
                 "in order"
             )
         # Without `check`, some entries were left out on purpose, so that digests must differ.
-        change = _APPLY.get(type(entry)) if check or not isinstance(entry, Checked) else None
+        change = EFFECTS.get(type(entry)) if check or not isinstance(entry, Checked) else None
         result = None if change is None else self._try(change, record, entry)
         # The results are part of the digest: two engines that once decided differently, such as
         # late instead of applied, are found out at the next check, even if their models agree.
@@ -165,10 +133,10 @@ class Engine:
         except Exception as error:
             if not is_contained(error):
                 raise
-            self._fail(record.position, type(entry).__name__, error)
+            self.fail(record.position, type(entry).__name__, error)
             return "failed"
 
-    def _fail(self, position: int, what: str, error: Exception) -> None:
+    def fail(self, position: int, what: str, error: Exception) -> None:
         """Count a failure; the latest ones are kept for people to look at."""
         self.totals.failed += 1
         self.failures = [*self.failures[1 - MAX_KEPT :], failure(position, what, error)]
@@ -266,191 +234,15 @@ class Engine:
         self.digests, self._experiment_models = state.digests, None
         self.failures, self.base = state.failures, state.base
 
-    # One method for each kind of entry; what it returns goes into the chain of the digest. Those
-    # that change models call `learn` first: waiting examples are for the models as they are now.
-
-    def _configure(self, record: Record, entry: Configured) -> None:
-        self.learn()
-        before = self.settings
-        settings = read_journaled(entry.settings, before)
-        if before is None:
-            self.epoch = entry.engine
-        if settings.computes and (before is None or before.feature_rules != settings.feature_rules):
-            self.columns = {**self.columns, record.position: settings.names}
-        # Models of unchanged rankers go on. Of all others, those that operators added stay, and so
-        # does the champion; a ranker that was removed from the settings goes.
-        configured = () if before is None else before.rankers
-        models = {}
-        for text, ranker in settings.make_rankers().items():
-            name = model_name(text, settings, self.models)
-            models[name] = self.models.get(name) or Model(
-                name, fresh(ranker, settings.names, settings.columns), record.position
-            )
-        for name, model in self.models.items():
-            if name not in configured or name == self.champion:
-                models.setdefault(name, model)
-        self.settings, self.models = settings, models
-        self.experiments.champion = self.champion or next(iter(models))
-
-    def _open_ranking(self, record: Record, entry: Ranked | RankedId) -> None:
-        self.totals.rankings += 1
-        self.joins.open_ranking(entry.id, record.position, record.at)
-
-    def _add_event(self, record: Record, entry: Observed) -> str:
-        settings = self._require_settings()
-        status = self.joins.add_event(
-            entry.ranking_id, record.position, settings.max_early, settings.max_events
-        )
-        totals = self.totals
-        totals.events += 1
-        if status == "applied":
-            return status
-        totals.pending += status == "pending"
-        totals.late += status == "late"
-        totals.rejected += status == "rejected"
-        if status == "late" and settings.late:
-            late = self.joins.add_late_event(entry.ranking_id, record.position, settings.max_events)
-            if late is not None:
-                return f"late, {self._learn_from(late, record.position, late=True)}"
-        return status
-
-    def _add_page(self, _: Record, entry: Paged) -> None:
-        self.joins.add_page(entry.ranking_id, entry.page)
-
-    def _close_ranking(self, record: Record, entry: Closed) -> str:
-        settings = self._require_settings()
-        waiting = self.joins.close(entry.ranking_id, settings.max_closed)
-        if waiting is None:
-            return "unknown"
-        self.totals.closed += 1
-        if not waiting.events:
-            return "nothing"  # as for most rankings: without feedback, nothing is learnt
-        return self._learn_from(waiting, record.position)
-
-    def _learn_from(self, waiting: Open, position: int, late: bool = False) -> str:
-        """Join a ranking with its feedback, judge a running experiment by it, and learn."""
-        settings, experiment = self._require_settings(), self.running
-        ranked = self._ranking_at(waiting.position)
-        ranking = ranked.ranking(waiting.pages, X=self._matrix(ranked))
-        events = []
-        for place in waiting.events:
-            event = self._entry_at(place)
-            if isinstance(event, Observed) and event.item in ranking.places:
-                events.append(event)
-            elif not late:  # a late event repeats the whole ranking, whose strays are counted
-                self.totals.strays += 1
-        # An experiment keeps the rules of its start, so that new settings cannot move a comparison
-        # that is running. Each ranking counts once, so late feedback does not count again.
-        if experiment is not None and ranked.experiment == experiment.id and not late:
-            try:
-                rules = rules_of(experiment.feedback)
-                experiment.judge(ranked, grades_by(rules, ranking, events), settings.max_closed)
-            except Exception as error:  # the models can still learn from the ranking
-                if not is_contained(error):
-                    raise
-                self._fail(position, f"experiment {experiment.id}", error)
-        grades = grades_by(settings.rules, ranking, events)
-        return self._add_example(ranking, grades, position, events)
-
-    def _judge(self, record: Record, entry: Judged) -> str:
-        self.totals.judgements += 1
-        return self._learn_judgement(entry, record.position)
-
-    def _learn_judgement(self, entry: Judged, position: int) -> str:
-        ranked = self._ranking_at(entry.position)
-        ranking = ranked.ranking(named=True, X=self._matrix(ranked))
-        try:
-            grades = judgement_grades(ranking, entry.judgement())
-        except DataError:
-            return "rejected"
-        return self._add_example(ranking, grades, position)
-
-    def _add_model(self, record: Record, entry: ModelAdded) -> None:
-        self.learn()
-        self.models[entry.name] = Model(entry.name, loads(entry.model), record.position)
-
-    def _remove_model(self, _: Record, entry: ModelRemoved) -> str:
-        self.learn()
-        tried = () if self.running is None else self.running.names
-        if entry.name == self.champion or entry.name in tried or entry.name not in self.models:
-            return "refused"
-        del self.models[entry.name]
-        return entry.name
-
-    def _promote(self, record: Record, entry: Promoted) -> str:
-        self.learn()
-        settings = self._require_settings()
-        return self.experiments.promote(entry, self.models, settings, record.position)
-
-    def _roll_back(self, record: Record, entry: RolledBack) -> str:
-        self.learn()
-        models = {}
-        for name, body in entry.models.items():
-            before = self.models.get(name)
-            curve = None if before is None else before.curve
-            models[name] = Model(name, loads(body), record.position, curve)
-        self.models |= models
-        self.experiments.champion, self.experiments.running = entry.champion, None
-        return entry.champion
-
-    def _start_experiment(self, _: Record, entry: ExperimentStarted) -> str:
-        self.learn()
-        return self.experiments.start(entry, self.models, self._require_settings())
-
-    def _end_experiment(self, record: Record, entry: ExperimentEnded) -> str:
-        self.learn()
-        settings = self._require_settings()
-        return self.experiments.end(entry, self.models, settings, record.position)
-
-    def _start_epoch(self, record: Record, entry: EpochStarted) -> str:
-        state = epoch_state(entry, record.position)
-        if state is None:
-            return "passed over"
-        self.restore(state)
-        self.epoch, self.digests = entry.engine, {}
-        return "started"
-
-    def _quarantine(self, record: Record, entry: Quarantined) -> str:
-        state = quarantined_state(entry, record.position)
-        if state is None:
-            return "passed over"
-        self.restore(state)
-        self.digests = {}  # those in between are of a state that had the entry
-        return "quarantined"
-
-    def _retry(self, record: Record, entry: Retried) -> str:
-        """Learn again from what a closing or a judgement should have given."""
-        failed = self._entry_at(entry.position)
-        if isinstance(failed, Judged):
-            return self._learn_judgement(failed, record.position)
-        if isinstance(failed, Closed):
-            ranking = self.joins.closed.get(failed.ranking_id)
-            if ranking is not None:
-                return self._learn_from(ranking, record.position, late=True)
-        return "refused"
-
-    def _compact(self, _: Record, entry: Compacted) -> None:
-        self.base = max(self.base, entry.until)
-
-    def _compare_digest(self, _: Record, entry: Checked) -> None:
-        if self.epoch != ENGINE:  # the digests of another version are of other bits
-            return
-        digest = self.digests.get(entry.position)
-        if digest is not None and digest != entry.digest:
-            raise DivergedError(
-                f"after entry {entry.position} the state here has the digest {digest}, but the "
-                f"journal has {entry.digest}; start again from a snapshot or by replay"
-            )
-
-    def _add_example(
+    def add_example(
         self,
         ranking: Ranking,
         grades: NDArray[np.float64],
         position: int,
-        events: Sequence[Observed] | None = None,
+        events: Sequence[GradedEvent] | None = None,
     ) -> str:
         """Keep what is now known about a ranking, and learn if the batch is full."""
-        settings, totals = self._require_settings(), self.totals
+        settings, totals = self.require_settings(), self.totals
         if len({grade for grade in grades.tolist() if grade >= 0}) < 2:
             return "nothing"  # no document is better than another
         example = make_example(settings, ranking, grades, position, events)
@@ -472,46 +264,27 @@ class Engine:
             self._experiment_models = self.running.load()
         return self._experiment_models
 
-    def _ranking_at(self, position: int) -> Ranked:
-        entry = self._entry_at(position)
+    def ranking_at(self, position: int) -> Ranked:
+        """Return the ranking at a position."""
+        entry = self.entry_at(position)
         if not isinstance(entry, Ranked):
             raise DataError(f"entry {position} must be a ranking; found {type(entry).__name__}")
         return entry
 
-    def _matrix(self, ranked: Ranked) -> NDArray[np.float32]:
+    def matrix(self, ranked: Ranked) -> NDArray[np.float32]:
         """Return the features of a ranking in the present columns."""
-        now = self._require_settings().names
+        now = self.require_settings().names
         return arrange(ranked.matrix(), columns_of(ranked, self.columns, now), now)
 
-    def _entry_at(self, position: int) -> Entry:
+    def entry_at(self, position: int) -> Entry:
+        """Return the entry at a position, if it was not compacted."""
         # One process may still have it in memory, another not: the journal decides for all.
         if position <= self.base:
             raise CompactedError(f"entry {position} was compacted and is only in the archive")
         return self._fetch(position)
 
-    def _require_settings(self) -> LoopSettings:
+    def require_settings(self) -> LoopSettings:
+        """Return the settings of the loop."""
         if self.settings is None:
             raise DataError("the loop has no settings yet; its first entry must contain them")
         return self.settings
-
-
-_APPLY: Mapping[type, Callable[..., object]] = {
-    Configured: Engine._configure,
-    Ranked: Engine._open_ranking,
-    RankedId: Engine._open_ranking,
-    Observed: Engine._add_event,
-    Closed: Engine._close_ranking,
-    Judged: Engine._judge,
-    Paged: Engine._add_page,
-    ModelAdded: Engine._add_model,
-    ModelRemoved: Engine._remove_model,
-    Promoted: Engine._promote,
-    RolledBack: Engine._roll_back,
-    ExperimentStarted: Engine._start_experiment,
-    ExperimentEnded: Engine._end_experiment,
-    EpochStarted: Engine._start_epoch,
-    Quarantined: Engine._quarantine,
-    Retried: Engine._retry,
-    Compacted: Engine._compact,
-    Checked: Engine._compare_digest,
-}

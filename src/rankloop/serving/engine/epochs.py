@@ -15,14 +15,14 @@ import msgspec
 
 from rankloop.exceptions import DataError
 from rankloop.serving.engine.state import ENGINE, State
+from rankloop.serving.journal.action_entries import EpochStarted
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import EpochStarted
 from rankloop.serving.learning.failures import NewerEngineError
 
 if TYPE_CHECKING:
     from rankloop.serving.engine.engine import Engine
+    from rankloop.serving.journal.action_entries import Quarantined
     from rankloop.serving.journal.base import Journal
-    from rankloop.serving.journal.entries import Quarantined
 
 _log = logging.getLogger("rankloop.serving")
 

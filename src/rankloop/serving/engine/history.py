@@ -12,8 +12,9 @@ from rankloop.serving.engine.columns import columns_of
 from rankloop.serving.engine.epochs import check_same_epoch
 from rankloop.serving.engine.selection import EventSelection
 from rankloop.serving.engine.snapshots import load_engine, replay
+from rankloop.serving.journal.action_entries import RolledBack
 from rankloop.serving.journal.base import JournalError
-from rankloop.serving.journal.entries import JUDGED, LOGGED, Ranked, RolledBack
+from rankloop.serving.journal.ranking_entries import JUDGED, LOGGED, Ranked
 from rankloop.serving.policy import OWN_ORDER, choose
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankloop.serving.journal.entries import Judged, Observed
+from rankloop.serving.journal.ranking_entries import Judged, Observed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

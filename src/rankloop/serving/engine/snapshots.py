@@ -11,16 +11,10 @@ from rankloop.exceptions import RankloopError
 from rankloop.rankers.model_files.saving import dumps
 from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.state import State
+from rankloop.serving.journal.action_entries import EpochStarted, Quarantined, RolledBack
 from rankloop.serving.journal.base import JournalError, Record, SavedState
 from rankloop.serving.journal.cache import EntryCache, make_fetch
-from rankloop.serving.journal.entries import (
-    EpochStarted,
-    Quarantined,
-    RolledBack,
-    decode,
-    decode_ids,
-    digest_of,
-)
+from rankloop.serving.journal.entries import decode, decode_ids, digest_of
 from rankloop.serving.learning.failures import is_contained
 
 if TYPE_CHECKING:

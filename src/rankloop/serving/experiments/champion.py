@@ -13,7 +13,7 @@ from rankloop.serving.learning.models import Model
 
 if TYPE_CHECKING:
     from rankloop.serving.experiments.experiment import Promotion
-    from rankloop.serving.journal.entries import ExperimentEnded, ExperimentStarted, Promoted
+    from rankloop.serving.journal.action_entries import ExperimentEnded, ExperimentStarted, Promoted
     from rankloop.serving.settings.loop import LoopSettings
 
     Models = dict[str, Model]

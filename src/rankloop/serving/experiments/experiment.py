@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rankloop.clicks.confidence_sequences import Interval
     from rankloop.rankers.base import Ranker
-    from rankloop.serving.journal.entries import Ranked
+    from rankloop.serving.journal.ranking_entries import Ranked
 
 Promotion = Literal["no", "auto", "snapshot"]
 """What happens to a winner: nothing, promotion with what it has learnt since, or as it won."""

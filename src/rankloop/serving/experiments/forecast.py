@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from rankloop.serving.journal.entries import JUDGED, LOGGED, Observed, Ranked
+from rankloop.serving.journal.ranking_entries import JUDGED, LOGGED, Observed, Ranked
 from rankloop.serving.settings.loop import rules_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,11 @@ from zlib import crc32
 
 import msgspec
 
+from rankloop import _core
 from rankloop.exceptions import RankloopError
-from rankloop.serving.journal.entries import Forgotten, Ranked, RankedId, decode, digest_of, encode
+from rankloop.serving.journal.action_entries import Forgotten
+from rankloop.serving.journal.entries import decode, digest_of, encode
+from rankloop.serving.journal.ranking_entries import Ranked, RankedId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -102,9 +105,23 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
 def make_row(entry: Entry, at: int) -> Row:
     """Return an entry as a row without a position, for :meth:`Journal.append`."""
-    body, key = encode(entry), entry.key
-    stored = None if key is None else bounded_key(key)
-    return Row(0, at, stored, digest_of(entry.identity(body)), body, EMPTIED)
+    (row,) = make_rows([entry], at)
+    return row
+
+
+def make_rows(entries: Sequence[Entry], at: int) -> list[Row]:
+    """Return entries as rows of one time; together, they take half as long as one by one."""
+    bodies = [encode(entry) for entry in entries]
+    digests = _core.digests(list(map(_identity, entries, bodies)))
+    keys = [entry.key for entry in entries]
+    return [
+        Row(0, at, None if key is None else bounded_key(key), digest, body, EMPTIED)
+        for key, digest, body in zip(keys, digests, bodies, strict=True)
+    ]
+
+
+def _identity(entry: Entry, body: bytes) -> bytes:
+    return entry.identity(body)
 
 
 def bounded_key(key: str) -> str:
@@ -375,7 +392,7 @@ def place_rows(
 
     `known` has the position and the fingerprint of each key that is already stored.
     """
-    results, new = [], []
+    results, placed = [], []
     known = dict(known)
     position = head
     for row in rows:
@@ -386,9 +403,14 @@ def place_rows(
             results.append(AppendResult(status, stored))
             continue
         position += 1
-        check = checksum(position, row.at, row.body)
-        new.append(Row(position, row.at, row.key, row.fingerprint, row.body, check))
+        placed.append(row)
         results.append(AppendResult("new", position))
         if row.key is not None:
             known[row.key] = (position, row.fingerprint)
+    times, bodies = [row.at for row in placed], [row.body for row in placed]
+    checks = _core.checksums(head + 1, times, bodies)
+    new = [
+        Row(position, row.at, row.key, row.fingerprint, row.body, check)
+        for position, (row, check) in enumerate(zip(placed, checks, strict=True), start=head + 1)
+    ]
     return results, new

@@ -57,7 +57,7 @@ class EntryCache:
                 _, _, body = self._known.pop(self._order.popleft())
                 self._size -= len(body) + _OVERHEAD
 
-    def get(self, position: int) -> Record | None:
+    def get(self, position: int, decode: Callable[[bytes], Entry] = decode) -> Record | None:
         """Return the entry at a position, if it is here."""
         known = self._known.get(position)
         return None if known is None else Record(position, known[1], decode(known[2]))

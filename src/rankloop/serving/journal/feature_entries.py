@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from rankloop.serving.journal.base_entry import BaseEntry
+from rankloop.serving.journal.base_entry import BaseEntry, canonical
 
 Mode: TypeAlias = Literal["put", "patch", "delete"]
 """Whether new fields replace all earlier ones, are merged with them, or all are removed."""
@@ -57,6 +57,10 @@ class ItemsChanged(BaseEntry, frozen=True, tag="items_changed"):
         """The id of the change; a change that is sent again is stored once."""
         return f"change:{self.id}"
 
+    def identity(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return the change without the order in which fields were sent."""
+        return canonical((self.id, self.mode, self.items))
+
 
 class UsersChanged(BaseEntry, frozen=True, tag="users_changed"):
     """Fields of users, by the keyed hashes of their ids; None where a user is removed."""
@@ -69,6 +73,10 @@ class UsersChanged(BaseEntry, frozen=True, tag="users_changed"):
     def key(self) -> str:
         """The id of the change; a change that is sent again is stored once."""
         return f"change:{self.id}"
+
+    def identity(self, body: bytes) -> bytes:  # noqa: ARG002
+        """Return the change without the order in which fields were sent."""
+        return canonical((self.id, self.mode, self.users))
 
 
 class Counted(BaseEntry, frozen=True, tag="counted"):
@@ -85,3 +93,10 @@ class Counted(BaseEntry, frozen=True, tag="counted"):
     def key(self) -> str:
         """The id of the event."""
         return f"event:{self.id}"
+
+    def identity(self, body: bytes) -> bytes:
+        """Return the event without the order in which fields were sent."""
+        if not self.asker.fields:
+            return body
+        asker = (self.asker.user, self.asker.session, self.asker.query, self.asker.fields)
+        return canonical((self.id, self.item, self.type, self.value, self.timestamp, asker))

@@ -60,9 +60,11 @@ CREATE TABLE folds (
 ) STRICT;
 """,
 )
+# Of new files. A ranking takes a fifth less of the processor's time than with pages of 4 kB.
+_PAGE = 16_384
 # The follower copies pages from the write-ahead log by `tend`. Only if it is too slow, and the log
-# has this many pages (64 MB), an append has to do it, which takes longer.
-_LONGEST_WAL = 16_384
+# has this many bytes, an append has to do it, which takes longer.
+_LONGEST_WAL = 64_000_000
 _KNOWN = (  # the last position, and the rows of those keys that are stored
     "SELECT NULL, ifnull(max(position), 0), NULL FROM entries UNION ALL "
     "SELECT key, position, fingerprint FROM entries WHERE key IN (SELECT value FROM json_each(?))"
@@ -103,10 +105,12 @@ class SqliteJournal(Journal):
                 # WAL: readers and the writer do not wait for each other. FULL: a commit is synced
                 # to the disk, otherwise a power failure loses entries that were acknowledged.
                 # secure_delete: destroyed keys are overwritten, not only marked as free.
+                self._db.execute(f"PRAGMA page_size={_PAGE}")
                 self._db.execute("PRAGMA journal_mode=WAL")
                 self._db.execute("PRAGMA synchronous=FULL")
                 self._db.execute("PRAGMA secure_delete=ON")
-                self._db.execute(f"PRAGMA wal_autocheckpoint={_LONGEST_WAL}")
+                (page,) = self._db.execute("PRAGMA page_size").fetchone()
+                self._db.execute(f"PRAGMA wal_autocheckpoint={_LONGEST_WAL // page}")
                 self._prepare()
             except BaseException:
                 self._db.close()

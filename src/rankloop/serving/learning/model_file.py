@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.rankers.model_files.saving import loads
-from rankloop.serving.journal.entries import ModelAdded, Promoted, digest_of
+from rankloop.serving.journal.action_entries import ModelAdded, Promoted
+from rankloop.serving.journal.entries import digest_of
 from rankloop.serving.learning.fitting import check_model
 from rankloop.serving.learning.trial import try_model
 

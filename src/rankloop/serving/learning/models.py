@@ -18,7 +18,7 @@ from rankloop.measures.evaluation import measure_queries
 from rankloop.measures.measure import parse
 from rankloop.rankers.model_files.saving import dumps, loads
 from rankloop.rankers.online.base import OnlineRanker
-from rankloop.serving.journal.entries import JUDGED
+from rankloop.serving.journal.ranking_entries import JUDGED
 from rankloop.serving.learning.changes import Changes, queries_seen
 from rankloop.serving.learning.examples import stack_examples
 from rankloop.serving.learning.failures import is_contained

@@ -15,17 +15,10 @@ from rankloop.exceptions import DataError
 from rankloop.features.changes import Change
 from rankloop.features.request import Request
 from rankloop.features.state import FeatureState
-from rankloop.serving.journal.entries import (
-    JUDGED,
-    Checked,
-    Entry,
-    Forgotten,
-    Observed,
-    Paged,
-    Ranked,
-    digest_of,
-)
+from rankloop.serving.journal.action_entries import Checked, Forgotten
+from rankloop.serving.journal.entries import Entry, digest_of
 from rankloop.serving.journal.feature_entries import Counted, ItemsChanged, UsersChanged
+from rankloop.serving.journal.ranking_entries import JUDGED, Observed, Paged, Ranked
 from rankloop.serving.learning.failures import DivergedError, is_contained
 
 if TYPE_CHECKING:

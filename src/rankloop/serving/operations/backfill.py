@@ -13,8 +13,9 @@ from rankloop.exceptions import DataError
 from rankloop.feedback.grading import grades_by, judgement_grades
 from rankloop.rankers.model_files.saving import dumps, loads
 from rankloop.serving.engine.snapshots import load_engine
+from rankloop.serving.journal.action_entries import ModelAdded
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import ModelAdded, digest_of
+from rankloop.serving.journal.entries import digest_of
 from rankloop.serving.learning.examples import make_example
 from rankloop.serving.learning.models import Model, Quality, fresh, learn_examples
 from rankloop.serving.operations.past_features import PastFeatures

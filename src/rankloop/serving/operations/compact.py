@@ -8,8 +8,9 @@ import msgspec
 
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.serving.engine.snapshots import load_engine, take_snapshot
+from rankloop.serving.journal.action_entries import Compacted, Configured, Retried
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import Closed, Compacted, Configured, Judged, Retried
+from rankloop.serving.journal.ranking_entries import Closed, Judged
 from rankloop.serving.settings.loop import LoopSettings
 from rankloop.serving.threads.loading import load_features
 

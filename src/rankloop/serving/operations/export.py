@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rankloop.features.columns import Features
     from rankloop.rankers.base import Ranker
     from rankloop.serving.journal.base import Journal
-    from rankloop.serving.journal.entries import Ranked
+    from rankloop.serving.journal.ranking_entries import Ranked
     from rankloop.serving.operations.ranking_feedback import RankingFeedback
     from rankloop.serving.security.vault import Vault
     from rankloop.serving.settings.loop import LoopSettings

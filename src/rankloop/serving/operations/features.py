@@ -8,8 +8,9 @@ import msgspec
 import numpy as np
 
 from rankloop.serving.engine.joins import Joins
+from rankloop.serving.journal.action_entries import Configured
 from rankloop.serving.journal.cache import EntryCache, make_fetch
-from rankloop.serving.journal.entries import Configured, Ranked
+from rankloop.serving.journal.ranking_entries import Ranked
 from rankloop.serving.live_features.fold import FeatureFold, request_of
 from rankloop.serving.live_features.saving import restore_fold
 from rankloop.serving.operations.past_features import read_texts

@@ -25,7 +25,7 @@ from rankloop.feedback.event_sort import SortedEvents
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.journal.base import Record, make_row
 from rankloop.serving.journal.cache import EntryCache
-from rankloop.serving.journal.entries import Closed, Entry, Observed, digest_of
+from rankloop.serving.journal.entries import Entry, digest_of
 from rankloop.serving.journal.feature_entries import (
     Asker,
     Computed,
@@ -33,6 +33,7 @@ from rankloop.serving.journal.feature_entries import (
     ItemsChanged,
     UsersChanged,
 )
+from rankloop.serving.journal.ranking_entries import Closed, Observed
 from rankloop.serving.live_features.fold import request_of
 from rankloop.serving.operations.lease import take_lease
 from rankloop.serving.operations.personal import vault_if_any

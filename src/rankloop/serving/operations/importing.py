@@ -13,8 +13,9 @@ import numpy as np
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.feedback.grading import MAX_GRADE
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import JUDGED, Closed, Entry, Judged, Ranked, pack_features
+from rankloop.serving.journal.entries import Entry
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import JUDGED, Closed, Judged, Ranked, pack_features
 from rankloop.serving.operations.columns import columns_for
 from rankloop.serving.operations.history import History, LogSource, import_history
 from rankloop.serving.operations.settings import configure, settings_of

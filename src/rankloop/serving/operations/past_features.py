@@ -11,7 +11,14 @@ from rankloop.serving.engine.columns import arrange, columns_of
 from rankloop.serving.engine.joins import Joins
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.journal.base import JournalError
-from rankloop.serving.journal.entries import Closed, Judged, Observed, Paged, Ranked, RankedId
+from rankloop.serving.journal.ranking_entries import (
+    Closed,
+    Judged,
+    Observed,
+    Paged,
+    Ranked,
+    RankedId,
+)
 from rankloop.serving.live_features.fold import FeatureFold
 from rankloop.serving.live_features.saving import restore_fold
 from rankloop.serving.operations.archives import Entries

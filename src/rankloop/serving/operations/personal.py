@@ -9,8 +9,9 @@ import msgspec
 
 from rankloop.exceptions import DataError
 from rankloop.feedback.ids import new_id
+from rankloop.serving.journal.action_entries import Forgotten
 from rankloop.serving.journal.base import JournalError, make_row
-from rankloop.serving.journal.entries import Forgotten, Ranked
+from rankloop.serving.journal.ranking_entries import Ranked
 from rankloop.serving.security.hashes import load_hashes
 from rankloop.serving.security.vault import Vault
 from rankloop.serving.settings.keyring import MASTER, read_keys

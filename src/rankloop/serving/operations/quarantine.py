@@ -9,8 +9,8 @@ import msgspec
 from rankloop.exceptions import DataError
 from rankloop.feedback.ids import new_id
 from rankloop.serving.engine.snapshots import load_engine, take_snapshot
+from rankloop.serving.journal.action_entries import Configured, EpochStarted, Quarantined, Retried
 from rankloop.serving.journal.base import JournalError, make_row
-from rankloop.serving.journal.entries import Configured, EpochStarted, Quarantined, Retried
 
 if TYPE_CHECKING:
     from rankloop.serving.journal.base import Journal

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rankloop.feedback.grading import feedback_grades, judgement_grades
 from rankloop.serving.engine.joins import Joins
 from rankloop.serving.journal.base import JournalError
-from rankloop.serving.journal.entries import Closed, Judged, Observed, Paged, Ranked
+from rankloop.serving.journal.ranking_entries import Closed, Judged, Observed, Paged, Ranked
 from rankloop.serving.operations.settings import settings_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import msgspec
 
 from rankloop.serving.engine.snapshots import load_engine
 from rankloop.serving.engine.state import ENGINE
+from rankloop.serving.journal.action_entries import Configured
 from rankloop.serving.journal.base import JournalError, make_row
-from rankloop.serving.journal.entries import Configured
 from rankloop.serving.journal.opening import choose_name
 from rankloop.serving.settings.loop import LoopSettings
 from rankloop.serving.settings.service import read_settings

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rankloop.exceptions import RankloopError
 from rankloop.serving.engine.history import audit_ranking
 from rankloop.serving.engine.snapshots import load_engine, replay
-from rankloop.serving.journal.entries import EpochStarted, Ranked
+from rankloop.serving.journal.action_entries import EpochStarted
+from rankloop.serving.journal.ranking_entries import Ranked
 from rankloop.serving.operations.features import FeatureCheck, check_features
 from rankloop.serving.security.vault import KEY_ID
 

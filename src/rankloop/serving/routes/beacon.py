@@ -17,7 +17,8 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from rankloop.exceptions import RankloopError
-from rankloop.serving.journal.entries import Observed, digest_of
+from rankloop.serving.journal.entries import digest_of
+from rankloop.serving.journal.ranking_entries import Observed
 from rankloop.serving.problems import HTTPProblem, as_problem
 from rankloop.serving.routes.base import Endpoint, answer, count_events
 from rankloop.serving.routes.candidates import Id, check_printable

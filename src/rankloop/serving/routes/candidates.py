@@ -171,8 +171,10 @@ def check_printable(texts: Sequence[str]) -> None:
         raise HTTPProblem(
             422, f"the id {bad!r:.80} is not printable text; use printable characters"
         )
+    if 4 * max(map(len, texts), default=0) <= MAX_ID:  # a character has at most four bytes
+        return
     for text in texts:
-        if 4 * len(text) > MAX_ID and len(text.encode()) > MAX_ID:
+        if len(text.encode()) > MAX_ID:
             raise HTTPProblem(
                 422,
                 f"the id {text!r:.80} has {len(text.encode()):,} bytes; ids have at most "

@@ -9,6 +9,7 @@ import numpy as np
 
 from rankloop.exceptions import DataError
 from rankloop.features.request import Request
+from rankloop.serving.journal.base_entry import canonical
 from rankloop.serving.journal.entries import digest_of
 from rankloop.serving.journal.feature_entries import Asker, Computed
 from rankloop.serving.problems import HTTPProblem
@@ -76,10 +77,7 @@ def compute_items(
     asker, text = read_asker(loop.hashes, definitions, person, fields)
     if loop.live.settings is not None and loop.live.settings.unknown_items == "refuse":
         _refuse_unknown(loop, ids)
-    sent = digest_of(
-        b"" if given is None else given.tobytes(),
-        msgspec.msgpack.encode(asker.fields, order="sorted"),
-    )
+    sent = digest_of(b"" if given is None else given.tobytes(), canonical(asker.fields))
     at = loop.now()
     request = Request(asker.user, asker.session, asker.query, asker.fields, text)
     try:

@@ -11,7 +11,7 @@ from msgspec import Meta
 from rankloop.feedback.ids import new_id
 from rankloop.serving.experiments.forecast import Forecast, forecast, measure_traffic
 from rankloop.serving.experiments.intervals import share_of_errors
-from rankloop.serving.journal.entries import ExperimentEnded, ExperimentStarted
+from rankloop.serving.journal.action_entries import ExperimentEnded, ExperimentStarted
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.actions import ActionAnswer, Share, require_model, take_action
 from rankloop.serving.routes.base import Endpoint, answer

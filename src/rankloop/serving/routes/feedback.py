@@ -12,8 +12,9 @@ import numpy as np
 from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
-from rankloop.serving.journal.entries import LOGGED, Entry, Observed, Ranked, pack_features
+from rankloop.serving.journal.entries import Entry
 from rankloop.serving.journal.feature_entries import Counted
+from rankloop.serving.journal.ranking_entries import LOGGED, Observed, Ranked, pack_features
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer, count_events
 from rankloop.serving.routes.candidates import Id, Item, check_printable, from_items
@@ -185,22 +186,31 @@ def make_events(events: Sequence[Event], loop: Loop | None = None) -> list[Obser
     loop : the loop, which may count events that belong to no ranking
     """
     entries: list[Observed | Counted] = []
+    texts: list[str] = []
     for event in events:
         event_id = new_id() if event.event_id is None else event.event_id
-        if event.ranking_id is None:
+        ranking_id, item = event.ranking_id, event.item
+        texts += (event_id, item, event.type)
+        if not math.isfinite(event.value):
+            raise _not_finite("value", event_id, event.value)
+        if event.timestamp is not None and not math.isfinite(event.timestamp):
+            raise _not_finite("timestamp", event_id, event.timestamp)
+        if ranking_id is None:
             entries.append(_make_counted(event_id, event, loop))
             continue
-        entries.append(Observed(event_id, event.ranking_id, event.item, **given_values(event)))
-    check_printable([text for e in entries for text in (e.id, e.item, e.type)])
-    check_printable([event.ranking_id for event in events if event.ranking_id is not None])
-    for name in ("value", "timestamp"):
-        for entry in entries:
-            number = getattr(entry, name)
-            if number is not None and not math.isfinite(number):
-                raise HTTPProblem(
-                    422, f"{name} of event {entry.id!r} is {number}; send a finite number"
-                )
+        texts.append(ranking_id)
+        values = given_values(event)
+        entries.append(
+            Observed(event_id, ranking_id, item, **values)
+            if values
+            else Observed(event_id, ranking_id, item)
+        )
+    check_printable(texts)
     return entries
+
+
+def _not_finite(name: str, event_id: str, number: float) -> HTTPProblem:
+    return HTTPProblem(422, f"{name} of event {event_id!r:.80} is {number}; send a finite number")
 
 
 def _make_counted(event_id: str, event: Event, loop: Loop | None) -> Counted:

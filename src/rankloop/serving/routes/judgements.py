@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from rankloop.feedback.grading import MAX_GRADE
 from rankloop.feedback.ids import new_id
-from rankloop.serving.journal.entries import Judged, Ranked
+from rankloop.serving.journal.ranking_entries import Judged, Ranked
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, check_printable

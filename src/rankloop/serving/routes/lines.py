@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from rankloop.serving.journal.base_entry import canonical
 from rankloop.serving.problems import HTTPProblem
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ def read_objects(content: bytes, kind: type[T]) -> list[T]:
 def read_with_texts(content: bytes, kind: type[T]) -> list[tuple[T, bytes]]:
     """Return the same, each with bytes that are equal exactly if the same object was sent."""
     texts, decoder = _texts(content), msgspec.json.Decoder(kind)
-    return [(_decode(text, decoder, n), _canonical(text)) for n, text in enumerate(texts, start=1)]
+    return [
+        (_decode(text, decoder, n), canonical(msgspec.json.decode(text)))
+        for n, text in enumerate(texts, start=1)
+    ]
 
 
 def _texts(content: bytes) -> list[bytes]:
@@ -78,8 +82,3 @@ def _decode(text: bytes, decoder: msgspec.json.Decoder[T], number: int) -> T:
 def _unreadable(error: Exception, text: bytes) -> HTTPProblem:
     has_nan = "; it has no NaN: send null for a missing value" * (b"NaN" in text)
     return HTTPProblem(400, f"the body is neither JSON nor lines of JSON: {error}{has_nan}")
-
-
-def _canonical(text: bytes) -> bytes:
-    """Return the same bytes for the same JSON object, however it was written."""
-    return msgspec.json.encode(msgspec.json.decode(text), order="sorted")

@@ -18,8 +18,9 @@ import msgspec
 
 from rankloop.exceptions import RankloopError
 from rankloop.serving.engine.columns import columns_of
-from rankloop.serving.journal.entries import Entry, Ranked
+from rankloop.serving.journal.entries import Entry
 from rankloop.serving.journal.feature_entries import ItemsChanged, UsersChanged
+from rankloop.serving.journal.ranking_entries import Ranked
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer, count_events
 from rankloop.serving.routes.candidates import Id, Item, check_printable

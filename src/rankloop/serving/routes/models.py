@@ -12,12 +12,8 @@ from msgspec import Meta
 from rankloop.exceptions import RankloopError
 from rankloop.feedback.ids import new_id
 from rankloop.rankers.model_files.saving import loads
-from rankloop.serving.journal.entries import (
-    Entry,
-    ModelAdded,
-    ModelRemoved,
-    Promoted,
-)
+from rankloop.serving.journal.action_entries import ModelAdded, ModelRemoved, Promoted
+from rankloop.serving.journal.entries import Entry
 from rankloop.serving.learning.fitting import check_model
 from rankloop.serving.learning.trial import try_model
 from rankloop.serving.problems import HTTPProblem

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from rankloop.feedback.ids import new_id
-from rankloop.serving.journal.entries import Forgotten, Ranked
+from rankloop.serving.journal.action_entries import Forgotten
 from rankloop.serving.journal.feature_entries import Asker
+from rankloop.serving.journal.ranking_entries import Ranked
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
 from rankloop.serving.routes.candidates import Id, check_printable

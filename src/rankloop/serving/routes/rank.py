@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
-from rankloop.serving.journal.entries import Ranked, pack_features
+from rankloop.serving.journal.ranking_entries import Ranked, pack_features
 from rankloop.serving.policy import choose
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer

@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from rankloop import _core
-from rankloop.serving.journal.entries import Paged, Ranked
+from rankloop.serving.journal.ranking_entries import Paged, Ranked
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer
 

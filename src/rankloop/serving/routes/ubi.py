@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from rankloop.features.event_log import object_fields
-from rankloop.serving.journal.entries import Entry, Observed, Ranked, digest_of
+from rankloop.serving.journal.entries import Entry, digest_of
 from rankloop.serving.journal.feature_entries import Counted, ItemsChanged
+from rankloop.serving.journal.ranking_entries import Observed, Ranked
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.base import Endpoint, answer, count_events
 from rankloop.serving.routes.candidates import Candidates, Item, check_ids, check_printable

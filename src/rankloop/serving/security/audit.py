@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from rankloop.serving.journal.entries import (
+from rankloop.serving.journal.action_entries import (
     Compacted,
     Configured,
     ExperimentEnded,

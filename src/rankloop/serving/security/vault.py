@@ -21,7 +21,7 @@ from msgspec import Meta
 
 from rankloop.exceptions import DataError
 from rankloop.serving.journal.base import JournalError, StoredKey
-from rankloop.serving.journal.entries import Ranked
+from rankloop.serving.journal.ranking_entries import Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

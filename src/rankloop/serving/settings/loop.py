@@ -241,7 +241,9 @@ def read_journaled(text: bytes, known: LoopSettings | None) -> LoopSettings:
 def fault_of_value(rules: Mapping[str, GradingRule], kind: str, value: float) -> str:
     """Return what is wrong with the value of an event; empty if nothing is."""
     rule = rules.get(kind)
-    if rule is None or abs(rule.worth(value)) <= MAX_GRADE:
+    if rule is None or not (rule.by_value or rule.steps):  # the gain itself is checked
+        return ""
+    if abs(rule.worth(value)) <= MAX_GRADE:
         return ""
     return (
         f"value: found {value:g}, which gives the grade {rule.worth(value):g} ({rule.gain:g} times "

@@ -7,9 +7,10 @@ import threading
 from typing import TYPE_CHECKING
 
 from rankloop.serving.engine.snapshots import take_snapshot
+from rankloop.serving.journal.action_entries import Checked, ExperimentEnded
 from rankloop.serving.journal.base import BusyError, JournalError
 from rankloop.serving.journal.cache import retry_reads
-from rankloop.serving.journal.entries import Checked, Entry, ExperimentEnded
+from rankloop.serving.journal.entries import Entry
 from rankloop.serving.learning.failures import is_contained
 
 if TYPE_CHECKING:

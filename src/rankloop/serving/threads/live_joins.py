@@ -13,14 +13,8 @@ import msgspec
 
 from rankloop.serving.engine.epochs import quarantined_state
 from rankloop.serving.engine.joins import Joins
-from rankloop.serving.journal.entries import (
-    Closed,
-    Configured,
-    Observed,
-    Paged,
-    Quarantined,
-    Ranked,
-)
+from rankloop.serving.journal.action_entries import Configured, Quarantined
+from rankloop.serving.journal.ranking_entries import Closed, Observed, Paged, Ranked
 from rankloop.serving.learning.failures import is_contained
 from rankloop.serving.learning.fitting import fit_codes
 from rankloop.serving.live_features.saving import copy_fold

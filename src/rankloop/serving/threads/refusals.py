@@ -6,7 +6,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from rankloop.serving.journal.base import CompactedError
-from rankloop.serving.journal.entries import Ranked
+from rankloop.serving.journal.ranking_entries import Ranked
 from rankloop.serving.settings.loop import fault_of_value
 from rankloop.serving.threads.queue import Answer
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from rankloop.serving.engine.joins import Open
     from rankloop.serving.journal.base import Journal
     from rankloop.serving.journal.cache import EntryCache
-    from rankloop.serving.journal.entries import Observed
+    from rankloop.serving.journal.ranking_entries import Observed
     from rankloop.serving.threads.live_joins import LiveJoins
 
-_SHOWN_KEPT = 50_000  # items of recent rankings in memory, some 6 MB
+_SHOWN_KEPT = 20_000  # items of recent rankings in memory, some 4 MB
 
 
 class Refusals:

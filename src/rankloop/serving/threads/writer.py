@@ -14,9 +14,10 @@ from rankloop.serving.journal.base import (
     JournalError,
     Record,
     UnreachableError,
-    make_row,
+    make_rows,
 )
-from rankloop.serving.journal.entries import TRAFFIC, Closed, Entry, Observed
+from rankloop.serving.journal.entries import TRAFFIC, Entry
+from rankloop.serving.journal.ranking_entries import Closed, Observed
 from rankloop.serving.threads.queue import Answer, finish
 from rankloop.serving.threads.refusals import Refusals
 
@@ -134,7 +135,7 @@ class Writer:
         if not new:
             return [answer for answer in answers if answer]
         # Each entry is encoded once: the same bytes go to the store and into memory.
-        rows = [make_row(entry, at) for entry in new]
+        rows = make_rows(new, at)
         results = self._journal.append(rows, keys)
         self.commits += 1
         self._progress.unwritten = None
