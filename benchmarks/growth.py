@@ -25,6 +25,7 @@ import numpy as np
 import rankloop as rl
 from rankloop.cli.tables import print_table
 from rankloop.clicks.rankers.base import click_grades
+from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.features.request import Request
 from rankloop.rankers.registry import make_online_ranker
 from rankloop.serving import operations as do
@@ -74,7 +75,7 @@ def ranking(name: str, documents: int, features: int) -> Work:
 def clicking(documents: int) -> Work:
     """Return one ranking with a click, shown and learnt by PDGD."""
     X = np.random.default_rng(0).random((documents, 46), dtype=np.float32)
-    ranker = rl.clicks.rankers.PDGD()
+    ranker = PDGD()
 
     def show_and_learn() -> None:
         shown = ranker.show(X, id="r")
