@@ -300,6 +300,7 @@ def test_a_log_gives_the_same_columns(tmp_path):
     path.write_text("\n".join(map(json.dumps, log)))
     data = rl.compute_features(path, features=features)
     assert data.feature_names == ("brand", "released", "genres 1", "genres 2")
+    assert [c.categories for c in data.features] == [("acme", "best"), (), ("War",), ("War",)]
     assert data.X[0].tolist()[:2] == [1.0, 2.0]
     assert np.isnan(data.X[0, 2])
     assert data.X[0, 3] == 0.0
