@@ -40,7 +40,7 @@ STEPS = {
     "Described",
     "Keep": "save load loads",
     "Measure": "evaluate nDCG AP P RR ERR CONVENTIONS explain_measure compare_runs scorer",
-    "Compare": "compare stream tune write_report",
+    "Compare": "compare stream tune explain write_report",
     "Rank live": "Ranking Feedback Judgement",
     "Errors": "RankloopError DataError ModelError",
 }

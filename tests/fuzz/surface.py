@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
+import tempfile
 import warnings
 from collections import Counter
 
@@ -103,9 +105,12 @@ def calls(n, seed=0):
 
 if __name__ == "__main__":
     found = Counter()
-    for name, positional, named, error in calls(int(sys.argv[1])):
-        found[name] += 1
-        place = inspect.getinnerframes(error.__traceback__)[-1]
-        print(f"{name}: {type(error).__name__}: {error!s:.90} ({place.filename}:{place.lineno})")
-        print(f"  {positional!r:.150} {named!r:.200}")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # for what they write
+        for name, positional, named, error in calls(int(sys.argv[1])):
+            found[name] += 1
+            place = inspect.getinnerframes(error.__traceback__)[-1]
+            print(
+                f"{name}: {type(error).__name__}: {error!s:.90} ({place.filename}:{place.lineno})"
+            )
+            print(f"  {positional!r:.150} {named!r:.200}")
     print(sum(found.values()), "raised something else", *found.most_common())

@@ -58,6 +58,8 @@ def test_the_name_is_kept_while_learning_goes_on_and_forgotten_by_another_fit():
     assert model.partial_fit(unnamed).query_name_ == "session"
     assert model.copy().query_name_ == "session"
     assert model.fit(unnamed).query_name_ is None
+    trees = rl.LambdaMART(trees=3).fit(data)
+    assert rl.rankers.Stacked.over(trees, data).query_name_ == "session"
     assert unnamed.query_name is None
 
 

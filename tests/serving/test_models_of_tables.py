@@ -13,7 +13,10 @@ import pytest
 import rankloop as rl
 from rankloop.exceptions import DataError
 from rankloop.rankers.training import describe_if_needed, read_like
+from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.learning.fitting import check_model, fit_codes
+from rankloop.serving.operations.export import export_queries
+from rankloop.serving.operations.verify import verify
 from rankloop.serving.service import Service
 from rankloop.serving.settings.options import ServeOptions, choose_settings, write_settings
 from rankloop.serving.settings.service import as_settings, read_settings
@@ -81,7 +84,7 @@ def start(tmp_path):
     started = []
 
     def run(settings):
-        service = Service.start(settings, clock=Clock())
+        service = Service.start(settings, clock=run.clock)
         context = running(service)
         started.append((service, context))
         return service, context.__enter__()
@@ -92,7 +95,7 @@ def start(tmp_path):
             context.__exit__(None, None, None)
             service.stop()
 
-    run.stop = stop
+    run.stop, run.clock = stop, Clock()
     yield run
     stop()
 
@@ -155,6 +158,33 @@ def test_other_forms_of_the_same_values_are_the_same(start, tmp_path):
     entry = service.loops["loop"].find_ranking(ranking).entry
     names = service.loops["loop"].published.settings.names
     assert dict(zip(names, entry.matrix()[0].tolist(), strict=True))["sale"] == 1
+
+
+@pytest.mark.slow
+def test_feedback_is_learnt_and_the_journal_can_be_verified_and_exported(start, tmp_path):
+    path, model = train(tmp_path)
+    settings = choose_settings(None, options(tmp_path, path))
+    service, loop = start(settings)
+    some = [as_sent(row) for row in rows(12, seed=3)]
+    scores = {}
+    for first in (0, 6):
+        shown = [{"id": str(k), "features": some[first + k]} for k in range(6)]
+        ranking = loop.post("/v1/loop/rank", json={"items": shown}).json()
+        name = ranking["ranking_id"]
+        scores |= {(name, item["id"]): item["score"] for item in ranking["items"]}
+        click = {"event_id": f"e{first}", "ranking_id": name, "item": "1"}
+        answer = loop.post("/v1/loop/feedback", json={"events": [{**click, "type": "click"}]})
+        assert answer.json()["events"][0]["status"] == "applied"
+    start.clock.now += 5000
+    until(lambda: service.loops["loop"].published.totals.examples == 2)
+    models = {m["name"]: m["quality"]["rankings"] for m in loop.get("/v1/loop").json()["models"]}
+    assert min(models.values()) > 0
+    start.stop()
+    with open_journal(settings.loops["loop"].journal, "loop") as journal:
+        assert verify(journal, rankings=2).faults == []
+        data = export_queries(journal)
+    assert len(scores) == 12
+    assert sorted(model.predict(data)) == sorted(scores.values())
 
 
 @pytest.mark.slow
@@ -270,6 +300,7 @@ def test_a_log_gives_the_same_columns(tmp_path):
     path.write_text("\n".join(map(json.dumps, log)))
     data = rl.compute_features(path, features=features)
     assert data.feature_names == ("brand", "released", "genres 1", "genres 2")
+    assert [c.categories for c in data.features] == [("acme", "best"), (), ("War",), ("War",)]
     assert data.X[0].tolist()[:2] == [1.0, 2.0]
     assert np.isnan(data.X[0, 2])
     assert data.X[0, 3] == 0.0

@@ -75,6 +75,7 @@ def fold_progress() -> Iterator[Callable[[ComparisonProgress], None]]:
     """Show on a terminal what runs, the time left, and the means of the folds that are done."""
     from rich.console import Console
     from rich.live import Live
+    from rich.text import Text
 
     running: list[str] = []
     means: dict[str, list[float]] = {}
@@ -92,7 +93,7 @@ def fold_progress() -> Iterator[Callable[[ComparisonProgress], None]]:
             line = describe_progress(cell, running)
             best = sorted(means.items(), key=lambda item: -sum(item[1]) / len(item[1]))
             rows = [f"  {sum(v) / len(v):.4f}  {ranker}  ({len(v)} done)" for ranker, v in best]
-            live.update("\n".join([line, *rows]))
+            live.update(Text("\n".join([line, *rows])))  # names may have brackets, no markup
             if live.console.is_terminal:
                 live.refresh()
 

@@ -209,7 +209,7 @@ def named_columns(definitions: Definitions, state: FeatureState) -> Features:
     columns = []
     for column in definitions.columns:
         if column.kind == "category":
-            prefix = f"{column.name} = "
+            prefix = f"{column.part_of or column.name} = "
             names = [labels.get(name, name).removeprefix(prefix) for name in column.code_names]
             column = replace(column, categories=tuple(names), limit=0, buckets=0)
         elif column.name in labels:

@@ -114,6 +114,7 @@ class Stacked(OnlineRanker):
         new._check_parameters()
         new._reset(model.n_features_in_)
         new.feature_names_in_ = model.feature_names_in_
+        new.query_name_ = model.query_name_
         new._freeze(model.copy(), valid, scores)
         return new
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Ranker
 
 SECONDS = 10
-"""The most seconds of a trial; real models need milliseconds."""
+"""The most seconds of processor time of a trial; real models need milliseconds."""
 
 _START = 120  # the most seconds until Python has started, on a busy machine
 _ROWS, _QUERIES = 24, 3
@@ -37,10 +37,10 @@ def try_model(body: bytes) -> None:
         done = subprocess.run(command, input=body, capture_output=True, timeout=_START, check=False)
     except subprocess.TimeoutExpired:
         raise DataError("the model could not be tried in time; try again later") from None
-    if done.returncode == -signal.SIGALRM:
+    if done.returncode == -signal.SIGPROF:
         raise DataError(
-            f"the model needs more than {SECONDS} seconds for {_ROWS} rows; use fewer steps, or a "
-            "smaller model"
+            f"the model needs more than {SECONDS} seconds of a processor for {_ROWS} rows; use "
+            "fewer steps, or a smaller model"
         )
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().splitlines()
@@ -90,5 +90,7 @@ def _columns(ranker: Ranker) -> Features | None:
 
 
 if __name__ == "__main__":
-    signal.alarm(SECONDS)  # ends the process even inside compiled code
+    # It ends the process even inside compiled code. It counts the time of a processor, so that a
+    # busy machine refuses no model.
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     run_trial(sys.stdin.buffer.read())
