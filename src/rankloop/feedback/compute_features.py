@@ -240,7 +240,7 @@ def _decode(name: str, lines: list[tuple[int, bytes]]) -> Iterator[tuple[int, An
     numbers = [number for number, _ in filled]
     try:  # together, which takes half the time
         records = json.loads(b"[%b]" % b",".join(line for _, line in filled))
-    except ValueError:
+    except (ValueError, RecursionError):
         records = []
     if len(records) == len(filled):
         yield from zip(numbers, records, strict=True)
@@ -248,5 +248,5 @@ def _decode(name: str, lines: list[tuple[int, bytes]]) -> Iterator[tuple[int, An
     for number, line in filled:
         try:
             yield number, json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ParseError(name, number, f"it is not JSON: {error}") from None

@@ -86,5 +86,7 @@ def test_a_line_of_json_that_is_null_is_named(tmp_path, before, line, suffix):
 
 def test_texts_of_json_may_be_null_and_begin_with_it(tmp_path):
     path = tmp_path / "rows.jsonl"
-    path.write_text('{"qid": 1, "label": 0, "brand": null}\n{"qid": 1, "label": 1, "brand": "null"}')
+    path.write_text(
+        '{"qid": 1, "label": 0, "brand": null}\n{"qid": 1, "label": 1, "brand": "null"}'
+    )
     assert rl.read(path).n_documents == 2
