@@ -6,8 +6,9 @@ Every cell trains a ranker, exports it, scores real rows through the exported fo
 itself, or our copy of its arithmetic) and compares. Rows are those of MQ2008 (Fold 1's test part),
 the MSLR sample (raw, large values), Expedia (missing values), MQ2008 with a value of each row
 placed on, just below or just above a threshold of the trees, and a simulated shop with texts, dates
-and booleans, some missing and some unknown to the model, which engines read as the user has them. With --every, all rankers that the
-registry knows are tried instead, with their usual parameters, on a small simulated collection.
+and booleans, some missing and some unknown to the model, which engines read as the user has them.
+With --every, all rankers that the registry knows are tried instead, with their usual parameters, on
+a small simulated collection.
 """
 
 from __future__ import annotations
