@@ -17,7 +17,7 @@ import rankloop as rl
 from rankloop.features.columns import needs_description
 from rankloop.rankers.ensembles.blend import default_members
 from rankloop.rankers.ensembles.views import description
-from rankloop.rankers.search import Options, Range
+from rankloop.rankers.search import OneOf, Range
 from rankloop.rankers.training import describe_if_needed
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ PEERS = {
             "num_leaves": Range(7, 63, log=True, whole=True),
             "min_data_in_leaf": Range(5, 80, log=True, whole=True),
             "min_sum_hessian_in_leaf": Range(1e-3, 5.0, log=True),
-            "feature_fraction": Options((0.3, 0.6, 1.0)),
+            "feature_fraction": OneOf((0.3, 0.6, 1.0)),
             "learning_rate": Range(0.02, 0.1, log=True),
         },
         True,
@@ -213,7 +213,7 @@ PEERS = {
         {
             "max_depth": Range(3, 8, whole=True),
             "min_child_weight": Range(0.1, 20, log=True),
-            "colsample_bytree": Options((0.3, 0.6, 1.0)),
+            "colsample_bytree": OneOf((0.3, 0.6, 1.0)),
             "eta": Range(0.02, 0.1, log=True),
         },
         True,
@@ -236,7 +236,7 @@ TUNED = {
         {"feature_fraction": 0.6, "rate": 0.05, "leaves": 15, "lambda_l2": 0.1},
         {
             "leaves": Range(7, 63, log=True, whole=True),
-            "feature_fraction": Options((0.3, 0.6, 1.0)),
+            "feature_fraction": OneOf((0.3, 0.6, 1.0)),
             "lambda_l2": Range(0.01, 10.0, log=True),
             "rate": Range(0.02, 0.1, log=True),
         },
@@ -283,7 +283,7 @@ def best_of(
 
 
 def suggested(trial: Any, name: str, search: Search) -> Any:
-    if isinstance(search, Options):
+    if isinstance(search, OneOf):
         return trial.suggest_categorical(name, list(search.values))
     if search.whole:
         return trial.suggest_int(name, int(search.low), int(search.high), log=search.log)
