@@ -4,9 +4,11 @@ python -m benchmarks.export_matrix [--only mq2008] [--every] [--json FILE] [--po
 
 Every cell trains a ranker, exports it, scores real rows through the exported form (the engine
 itself, or our copy of its arithmetic) and compares. Rows are those of MQ2008 (Fold 1's test part),
-the MSLR sample (raw, large values), Expedia (missing values), and MQ2008 with a value of each row
-placed on, just below or just above a threshold of the trees. With --every, all rankers that the
-registry knows are tried instead, with their usual parameters, on a small simulated collection.
+the MSLR sample (raw, large values), Expedia (missing values), MQ2008 with a value of each row
+placed on, just below or just above a threshold of the trees, and a simulated shop with texts, dates
+and booleans, some missing and some unknown to the model, which engines read as the user has them.
+With --every, all rankers that the registry knows are tried instead, with their usual parameters, on
+a small simulated collection.
 """
 
 from __future__ import annotations
@@ -98,6 +100,29 @@ def datasets(folder: Path) -> Iterator[tuple[str, QueryDataset, QueryDataset]]:
     )
     half = searches.n_queries // 2
     yield "expedia", searches.select(slice(0, half)), searches.select(slice(half, None))
+    yield "shop", *shop(folder)
+
+
+def shop(folder: Path) -> tuple[QueryDataset, QueryDataset]:
+    """Write two tables with texts, dates and booleans, and read them."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for name, brands in (("train", 30), ("test", 34)):  # the last brands are not in training
+        lines = []
+        for k in range(1000):
+            brand, day, price = rng.integers(brands), rng.integers(900), rng.gamma(2, 20)
+            row = {
+                "qid": k // 10,
+                "label": int(brand % 3 + (day > 400) + (price > 30)),
+                "price": None if rng.random() < 0.1 else round(float(price), 2),
+                "brand": None if rng.random() < 0.1 else f'Brand\'s "{brand}" é',
+                "listed": None if rng.random() < 0.1 else f"{np.datetime64('2021-01-01') + day}",
+                "sale": bool(rng.integers(2)),
+            }
+            lines.append(json.dumps(row) + "\n")
+        (folder / f"{name}.jsonl").write_text("".join(lines))
+        parts.append(read(folder / f"{name}.jsonl"))
+    return parts[0], parts[1]
 
 
 def _named(paths: list[Path], part: str) -> Path:

@@ -306,3 +306,14 @@ def test_the_correction_is_chosen_by_what_the_log_can_support(searches):
     nothing = fixed.with_clicks(np.zeros(80))
     with pytest.raises(DataError, match="no page of the log has a click"):
         train_on_clicks(make_ranker("xendcg"), nothing, ShownFeatures(X), rng=rng)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("log.json", b"[" * 100_000), ("log.jsonl", b'{"a":' * 50_000 + b"\n")],
+)
+@pytest.mark.parametrize("kind", [None, "ubi", "table"])
+def test_json_that_is_nested_too_deeply_is_an_error(tmp_path, name, content, kind):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match="it is not"):
+        read_clicks([tmp_path / name], format=kind)

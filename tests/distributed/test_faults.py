@@ -96,7 +96,8 @@ def test_bad_values_are_those_of_one_process(client, data):
 @pytest.mark.parametrize(
     ("ranker", "more", "said"),
     [
-        (rl.KeepRank(), {}, "needs all data in one process"),
+        (rl.KeepRank(), {}, r"^KeepRank needs all data in one process; on a cluster, train"),
+        (rl.rankers.PRank(), {}, "PRank cannot be merged; on a cluster, train .* takes any ranker"),
         (rl.XENDCG(), {"mix_every": 3}, "mix_every is for online"),
         (rl.Slam(), {"machines": 3}, "machines is for boosted trees"),
         (rl.make_ranker("ranknet:hidden=2"), {}, "one data set in memory"),

@@ -70,9 +70,23 @@ def test_scores_with_categories_and_missing_values(session, frame):
     np.testing.assert_array_equal(found["score"].to_numpy(), ours)
 
 
+def test_trees_learn_on_dask_from_what_spark_writes_and_score_on_spark(
+    session, frame, client, tmp_path
+):
+    """As the page on clusters does it; Spark spreads queries over files, and leaves some empty."""
+    rows = session.createDataFrame(frame).repartition(4, "qid")
+    rows.write.parquet(str(tmp_path / "items"))
+    parts = Parts(client, str(tmp_path / "items"), by_query=True)
+    trees = fit(rl.LambdaMART(trees=5, leaves=4, min_data_in_leaf=2), parts)
+    found = predict_on_spark(trees, rows).toPandas()
+    data = from_table(found.drop(columns="score"))
+    np.testing.assert_allclose(found["score"], trees.predict(data), rtol=1e-6)
+    assert rl.evaluate(data, found["score"].to_numpy())["nDCG@10"] > 0.8
+
+
 def test_what_spark_cannot_do(session, frame):
     rows = session.createDataFrame(frame)
-    with pytest.raises(DataError, match="a Slam cannot be trained on Spark; use a linear"):
+    with pytest.raises(DataError, match="Slam cannot be trained on Spark, only linear"):
         fit_on_spark(rl.Slam(), rows)
     texts = session.createDataFrame(frame.assign(brand="x"))
     with pytest.raises(DataError, match=r"partition \d: on Spark, linear rankers take numbers"):

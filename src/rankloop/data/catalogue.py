@@ -141,7 +141,7 @@ def _json_rows(name: str) -> Iterator[tuple[int, dict[str, Any]]]:
                 continue
             try:
                 found = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise ParseError(name, number, f"it is not JSON: {error}") from None
             for row in found if isinstance(found, list) else [found]:
                 if not isinstance(row, dict):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from rankloop._utils.argument_names import argument
 from rankloop.distributed.cluster import dask
 from rankloop.distributed.linear import fit_linear
-from rankloop.distributed.mixing import fit_online
+from rankloop.distributed.mixing import INSTEAD, fit_online
 from rankloop.distributed.parts import SAMPLE, Parts
 from rankloop.exceptions import DataError
 from rankloop.features.columns import Features
@@ -183,9 +183,5 @@ def _fit_ranker(
     elif isinstance(made, OnlineRanker):
         made = fit_online(made, parts, mix_every=mix_every, on_progress=on_progress)
     else:
-        raise DataError(
-            f"a {type(made).__name__} needs all data in one process; on a cluster, use a linear "
-            "batch ranker (xendcg, listnet, ranksvm, ranknet), boosted trees (xendcg-boost, "
-            "lambdamart, listnet-boost) or an online ranker"
-        )
+        raise DataError(f"{type(made).__name__} needs all data in one process; {INSTEAD}")
     return made

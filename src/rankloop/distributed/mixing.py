@@ -11,6 +11,7 @@ from rankloop.distributed.calling import gather_results, submit
 from rankloop.distributed.parts import SAMPLE
 from rankloop.distributed.progress import PartsCounter
 from rankloop.distributed.summary import check_summaries, summarise_part
+from rankloop.exceptions import DataError
 from rankloop.rankers.online.base import shuffled
 from rankloop.rankers.parameters import check_whole
 
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
     from rankloop.distributed.parts import Parts
     from rankloop.distributed.progress import OnProgress
     from rankloop.rankers.online.base import OnlineRanker
+
+INSTEAD = (
+    "on a cluster, train a linear batch ranker (xendcg, listnet, ranksvm, ranknet), boosted trees "
+    "(xendcg-boost, lambdamart, listnet-boost) or a linear online ranker (auto, newton, slam); or "
+    "train this one on one machine, from a sample or a mapped file (rankloop convert), and score "
+    "on the cluster with rankloop.distributed.predict, which takes any ranker"
+)
+"""What helps where a ranker cannot be trained on a cluster."""
 
 
 def fit_online(
@@ -100,7 +109,10 @@ def _start_anew(ranker: OnlineRanker) -> OnlineRanker:
 def _check_mergeable(ranker: OnlineRanker, like: QueryDataset) -> None:
     """Raise, before the work begins, if models of this ranker cannot be merged."""
     first, other = ranker.copy().partial_fit(like), ranker.copy().partial_fit(like)
-    first.merge([other], ranker if ranker.is_fitted else None)
+    try:
+        first.merge([other], ranker if ranker.is_fitted else None)
+    except DataError as error:
+        raise DataError(f"{error}; {INSTEAD}") from None
 
 
 def _seed(ranker: OnlineRanker, number: int, part: int) -> list[int] | None:

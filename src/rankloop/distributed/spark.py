@@ -48,8 +48,10 @@ def fit_on_spark(
     """
     if not isinstance(ranker, ConvexRanker):
         raise DataError(
-            f"a {type(ranker).__name__} cannot be trained on Spark; use a linear batch ranker "
-            "(xendcg, listnet, ranksvm, ranknet), or train on a sample and score on Spark"
+            f"{type(ranker).__name__} cannot be trained on Spark, only linear batch rankers "
+            "(xendcg, listnet, ranksvm, ranknet) can; write the frame to Parquet, train on Dask "
+            "(rankloop train --cluster) or on one machine, and score with predict_on_spark, which "
+            "takes any ranker"
         )
     _check_spark()
     numbers = (query,) if parts is None else (parts, query)

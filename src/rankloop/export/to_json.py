@@ -32,7 +32,7 @@ _KINDS: dict[str, type[Node]] = {
         nodes.KernelMatrix,
     )
 }
-_STRANGE = (AttributeError, LookupError, TypeError, ValueError)
+_STRANGE = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def render(program: Program) -> str:

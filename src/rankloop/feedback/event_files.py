@@ -82,7 +82,7 @@ def _decode(name: str, lines: list[tuple[int, bytes]]) -> list[tuple[int, Any]]:
     filled = [(number, line) for number, line in lines if line.strip()]
     try:  # together, which takes half the time
         records = json.loads(b"[%b]" % b",".join(line for _, line in filled))
-    except ValueError:
+    except (ValueError, RecursionError):
         records = []
     if len(records) == len(filled):
         return [(number, record) for (number, _), record in zip(filled, records, strict=True)]
@@ -90,6 +90,6 @@ def _decode(name: str, lines: list[tuple[int, bytes]]) -> list[tuple[int, Any]]:
     for number, line in filled:
         try:
             known.append((number, json.loads(line)))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ParseError(name, number, f"it is not JSON: {error}") from None
     return known

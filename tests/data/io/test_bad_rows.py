@@ -1,5 +1,7 @@
 """Bad rows of text are named by their line, and left out if the caller says so."""
 
+import gzip
+
 import pytest
 
 import rankloop as rl
@@ -68,3 +70,23 @@ def test_files_that_have_no_lines(tmp_path):
     rl.data.write_table(rl.QueryDataset.from_arrays([[1.0]], [1], group=[1]), path)
     with pytest.raises(DataError, match="skip_bad_rows= is for text, but this is parquet"):
         rl.read(path, skip_bad_rows=True)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize(("before", "line"), [(0, 1), (3, 4), (50_000, 50_001)])
+def test_a_line_of_json_that_is_null_is_named(tmp_path, before, line, suffix):
+    """Where a block of pyarrow begins with one, its parser ended the process."""
+    row = b'{"qid": 1, "label": 1, "price": 1.5}\n'
+    content = before * row + b" null\r\n" * 3 + row
+    path = tmp_path / f"rows.jsonl{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix else content)
+    with pytest.raises(ParseError, match=rf"rows.jsonl.*:{line}: the line is null"):
+        rl.read(path)
+
+
+def test_texts_of_json_may_be_null_and_begin_with_it(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(
+        '{"qid": 1, "label": 0, "brand": null}\n{"qid": 1, "label": 1, "brand": "null"}'
+    )
+    assert rl.read(path).n_documents == 2

@@ -64,9 +64,18 @@ class TeamDraft(Interleaver):
 
 
 def draft(
-    rankings: Sequence[Ranking], rng: np.random.Generator, k: int, credit_shared: bool = False
+    rankings: Sequence[Ranking],
+    rng: np.random.Generator,
+    k: int,
+    credit_shared: bool = False,
+    only_top: bool = False,
 ) -> tuple[list[Hashable], list[int]]:
-    """Return documents by team draft and the team of each."""
+    """Return documents by team draft and the team of each.
+
+    Parameters
+    ----------
+    only_top : whether rankers, also two, share documents only at the top
+    """
     shown: list[Hashable] = []
     teams: list[int] = []
     taken: set[Hashable] = set()
@@ -95,7 +104,7 @@ def draft(
         # Two rankers who disagree add the same two documents, whoever begins. So chance does not
         # decide on what they agree later, and as many lists have all teams exchanged: random clicks
         # prefer nobody. With more rankers that is so only before the first round.
-        finds_shared = finds_shared and len(rankings) == 2
+        finds_shared = finds_shared and len(rankings) == 2 and not only_top
         for team in rng.permutation(len(rankings)).tolist():
             pick = best_left(team)
             if pick is not None and len(shown) < k:

@@ -184,7 +184,7 @@ def _read_json(name: str, skip: bool) -> tuple[pyarrow.Table, Lines, list[str]]:
             try:
                 rows.append(_object(line))
                 numbers.append(number)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 problem = ParseError(name, number, f"it is not a JSON object: {error}")
                 if not skip:
                     raise problem from None
@@ -196,7 +196,7 @@ def _read_array(name: str) -> tuple[pyarrow.Table, Lines, list[str]]:
     with open_input(name) as stream:
         try:
             rows = json.loads(stream.read())
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ParseError(name, None, f"it is not a JSON array: {error}") from None
     if not all(isinstance(row, dict) for row in rows):
         raise ParseError(name, None, "its array has values that are no objects")

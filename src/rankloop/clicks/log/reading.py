@@ -126,6 +126,6 @@ def _has_clicks(text: bytes) -> bool:
     start = text.find(b"{")
     try:
         first, _ = json.JSONDecoder().raw_decode(text[start:].decode("utf-8", "ignore"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return bool({str(key).lower() for key in first}.intersection(ROLES["clicked"]))

@@ -230,5 +230,5 @@ def _parse(line: bytes, name: str, number: int) -> dict[str, Any]:
 def _load(text: bytes, name: str, number: int | None) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ParseError(name, number, f"it is not JSON: {error}") from None

@@ -75,7 +75,7 @@ class DuelingRanker(LinearRanker, ClickRanker):
         directions = self._directions(rng, X.shape[1])
         scores = [row_scores(X, w), *(row_scores(X, w + self.step * u) for u in directions)]
         rankings = [best_first(values, id="").order.tolist() for values in scores]
-        order, teams = draft(rankings, rng, k)
+        order, teams = draft(rankings, rng, k, only_top=True)  # as in published experiments
         return {
             "order": np.array(order, np.int64),
             "scores": scores[0].astype(np.float64),

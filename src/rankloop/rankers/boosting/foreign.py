@@ -17,7 +17,14 @@ from rankloop.rankers.boosting.ubjson import parse_ubjson
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-_STRANGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+_STRANGE = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 _UBJSON = tuple(b"{" + mark for mark in (b"L", b"l", b"I", b"U", b"i", b"$", b"#"))
 _NAN_MISSING, _LEFT, _CATEGORICAL = 8, 2, 1
 _IDENTITY = ("rank:", "reg:squarederror", "reg:linear", "reg:absoluteerror", "reg:pseudohubererror")

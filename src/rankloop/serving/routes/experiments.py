@@ -137,8 +137,8 @@ async def show_experiment(call: Call) -> Response:
     """Return what the running experiment has found, and how the last one ended."""
     now = call.loop.published
     last = await asyncio.to_thread(call.loop.read, _last_ended)
-    spent = now.experiments
-    alpha = share_of_errors(now.settings.alpha, spent.spent, spent.started)
+    experiments = now.experiments
+    alpha = share_of_errors(now.settings.alpha, experiments.spent, experiments.started)
     expected = await _forecast(call, alpha) if now.experiment is None and alpha else None
     return answer(ExperimentState(budget_of(now), running(now), last, expected))
 

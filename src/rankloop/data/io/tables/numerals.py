@@ -181,7 +181,7 @@ def _refuse_other_numerals(
 
 def _mistake(texts: pyarrow.ChunkedArray, name: str, others: Sequence[str], share: float) -> str:
     more = show_names(others[1:5]) + (", ..." if len(others) > 5 else "")
-    rest = f" (others: {more})" if more else ""
+    rest = f" (others: {more})" if len(others) > 1 else ""
     return (
         f"column {name!r} is text, but {min(share, 0.9999):.2%} of its values are numbers; row "
         f"{_row(texts, others[0])} has {others[0]!r}, which is neither a number nor a usual mark "

@@ -7,6 +7,7 @@ import csv
 import functools
 import io
 import itertools
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ _BLOCK = 2**20
 _HEAD = 2**18
 _LONGEST_LINE = 2**28
 _DELIMITERS = ",\t;|"
+_NULL = re.compile(rb"\n[ \t\r]*null")
 
 
 @dataclass(frozen=True)
@@ -209,8 +211,28 @@ def read_json_lines(name: str) -> TextTable:
         return TextTable(with_dates(_read_json_array(name)), lambda _: None)
     with _parse_errors(name):
         options = json.ReadOptions(block_size=_BLOCK)
-        table = _read(json.read_json, name, read_options=options)
+        source = for_arrow(name)
+        _refuse_nulls(name, source)
+        table = json.read_json(source, read_options=options)
     return TextTable(with_dates(table), functools.partial(_line_of_object, name))
+
+
+def _refuse_nulls(name: str, source: Any) -> None:
+    """Raise if a line is null: pyarrow ends the process where a block begins with one."""
+    with contextlib.ExitStack() as stack:
+        stream = stack.enter_context(open_input(name)) if isinstance(source, str) else source
+        text, lines = b"\n", 0  # the last line so far, and the ends of lines before it
+        while block := stream.read(_BLOCK):
+            text += block
+            found = _NULL.search(text)
+            if found:
+                line = lines + text.count(b"\n", 0, found.end())
+                raise ParseError(name, line, "the line is null; expected an object per line")
+            last = text.rfind(b"\n")
+            lines += text.count(b"\n", 0, last)
+            text = text[last:]
+        if not isinstance(source, str):
+            source.seek(0)
 
 
 def _line_of_object(name: str, row: int) -> int | None:
