@@ -17,7 +17,8 @@ from rankloop.data.io.formats import read
 from rankloop.data.splits import k_folds
 from rankloop.exceptions import DataError
 from rankloop.experiments.fold_source import numbers_only
-from rankloop.features.columns import LIMIT, Features, needs_description
+from rankloop.features.column import LIMIT
+from rankloop.features.columns import Features, needs_description
 from rankloop.measures.evaluation import evaluate
 from rankloop.rankers.wrappers.described import data_for, fit_to
 

@@ -18,7 +18,7 @@ from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.named_rankers import open_space
 from rankloop.experiments.tune_folds import CATEGORY_LIMIT, FoldMeans, Plan
-from rankloop.features.columns import LIMIT
+from rankloop.features.column import LIMIT
 from rankloop.measures.conventions import Convention, as_convention
 from rankloop.measures.measure import Measure, parse
 from rankloop.rankers.parameters import check_whole
