@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import rankloop as rl
+from rankloop.cli.app import app
 from rankloop.data.simulate import mslr_like
 from rankloop.exceptions import DataError, MissingExtraError
+from rankloop.experiments.tune_folds import Plan
 from rankloop.experiments.tuning import tune
 
 from ..tiny import Tiny
@@ -138,3 +142,58 @@ def test_optuna_is_loaded_when_needed():
     code = "import sys, rankloop; rankloop.tune; import rankloop.cli.app; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "optuna" not in done.stdout.split()
+
+
+def with_brands(rng, n=60):
+    """Queries whose grades follow from one of 40 brands."""
+    brands, worth = rng.integers(0, 40, 8 * n), rng.permutation(40)
+    table = {
+        "qid": np.repeat(np.arange(n), 8).tolist(),
+        "grade": (worth[brands] > 25).astype(int).tolist(),
+        "brand": [f"b{brand}" for brand in brands],
+        "price": rng.normal(size=8 * n).tolist(),
+    }
+    return rl.from_table(table, query="qid", label="grade")
+
+
+def test_limits_of_categories_are_searched(monkeypatch):
+    widths, prepare = {}, Plan.prepare
+
+    def watch(plan, limit=None):
+        made = prepare(plan, limit)
+        widths[limit] = made[2][0][0].n_features
+        return made
+
+    monkeypatch.setattr(Plan, "prepare", watch)
+    data = with_brands(np.random.default_rng(0))
+    found = tune(data, "slam:measure=AP", folds=2, trials=6, category_limit=[2, 100])
+    assert widths == {None: 41, 2: 1 + 2 + 256, 100: 41}
+    whole = [trial for trial in found.trials if not trial.pruned]
+    best = max(whole, key=lambda trial: trial.value)
+    assert found.setting["category_limit"] == best.setting["category_limit"]
+    assert {trial.setting["category_limit"] for trial in found.trials} == {2, 100}
+    assert "category_limit" not in found.ranker
+    limited = rl.Described(rl.make_ranker(found.ranker), category_limit=2)
+    assert limited.category_limit == 2
+
+
+def test_a_limit_needs_categories(rng):
+    with pytest.raises(DataError, match="no categories"):
+        tune(mslr_like(20, rng, n_features=3).data, "solar-i", folds=2, category_limit=[2])
+    with pytest.raises(DataError, match="scaled column"):
+        tune(with_brands(rng), "solar-i", folds=2, scale="log", category_limit=[2])
+
+
+def test_the_command_trains_with_the_best_limit(tmp_path, rng):
+    path = tmp_path / "brands.csv"
+    data = with_brands(rng)
+    brand = data.features.columns[0].categories
+    rows = zip(data.query_ids.repeat(8), data.y, data.X.tolist(), strict=True)
+    lines = [f"{qid},{grade:.0f},{brand[int(code)]},{price}" for qid, grade, (code, price) in rows]
+    path.write_text("\n".join(["qid,grade,brand,price", *lines]))
+    words = ["tune", str(path), "-r", "slam:measure=AP", "--folds", "2", "--trials", "3"]
+    words += ["--category-limit", "2", "--category-limit", "100", "--json"]
+    shown = CliRunner().invoke(app, words)
+    assert shown.exit_code == 0, shown.output
+    said = json.loads(shown.stdout)
+    assert f"--category-limit {said['setting']['category_limit']}" in said["command"]

@@ -21,7 +21,8 @@ from rankloop.export.evaluate import evaluate
 from rankloop.export.originals import Originals
 from rankloop.export.running import load_c, scoring_function
 from rankloop.export.targets import target
-from rankloop.features.columns import Feature, Features
+from rankloop.features.column import Feature
+from rankloop.features.columns import Features
 from rankloop.feedback.compute_features import compute_features
 from rankloop.rankers.registry import make_ranker
 from rankloop.rankers.training import read_like

@@ -155,3 +155,20 @@ def test_objects_of_ubi_are_fields_of_items(tmp_path):
     )
     assert str(data.X.tolist()) == "[[nan, nan], [3.0, 1.0]]"
     assert any("values of object brand" in note for note in notes)
+
+
+def test_categories_of_requests_are_crossed_with_those_of_items(tmp_path, table):
+    log, at = [], 1_700_000_000
+    for k in range(40):  # on the phone, people choose acme; at the desk, best
+        device, liked = ("phone", "a") if k % 2 else ("desk", "b")
+        shown = ["a", "b"] if k % 4 < 2 else ["b", "a"]
+        asked = {"fields": {"device": device}, "timestamp": at + 10 * k}
+        log.append({"ranking_id": f"r{k}", "items": shown, **asked})
+        log.append({"ranking_id": f"r{k}", "item": liked, "timestamp": at + 10 * k + 1})
+    first = propose_definitions(table, [write(tmp_path / "log.jsonl", log)])
+    cross = first.features["device_brand"]
+    assert cross["cross"] == ["request.device", "item.brand"]
+    assert "device_sale" not in first.features  # a boolean is no category
+    assert float(first.remarks["device_brand"]) > 0.95
+    assert float(first.remarks["brand"]) < 0.9
+    assert any("by what its grades were before" in note for note in first.notes)

@@ -36,6 +36,15 @@ def tune(
     ] = None,
     seed: o.Seed = 0,
     scale: o.Scale = None,
+    category_limit: Annotated[
+        list[int],
+        typer.Option(
+            "--category-limit",
+            help="A number of categories of a feature that get a column of their own; give it "
+            "several times to search the best one.",
+            min=1,
+        ),
+    ] = [],
     cluster: o.Cluster = None,
 ) -> None:
     """Search a ranker's parameters; print the best ones, and the command that trains with them."""
@@ -55,11 +64,14 @@ def tune(
             storage=storage,
             seed=seed,
             scale=scale,
+            category_limit=category_limit,
             cluster=cluster,
             on_trial=show,
             **options,
         )
     given = [*source.to_words(), *(["--scale", scale] if scale else [])]
+    limit = result.setting.get("category_limit")
+    given += [] if limit is None else ["--category-limit", str(limit)]
     words = ["rankloop", "train", *source.places, "-r", result.ranker, *given, "-o", "model.rlm"]
     command = shlex.join(words)
     if printer.json:

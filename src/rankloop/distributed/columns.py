@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.features.columns import Feature, Features
+from rankloop.features.columns import Features
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankloop.data.dataset import QueryDataset
+    from rankloop.features.column import Feature
 
 
 @dataclass(frozen=True)

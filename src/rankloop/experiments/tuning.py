@@ -17,15 +17,17 @@ from rankloop._utils.tabular import Tabular
 from rankloop.data.frames import as_frame
 from rankloop.exceptions import DataError, MissingExtraError
 from rankloop.experiments.named_rankers import open_space
-from rankloop.experiments.tune_folds import FoldMeans, Plan
+from rankloop.experiments.tune_folds import CATEGORY_LIMIT, FoldMeans, Plan
+from rankloop.features.column import LIMIT
 from rankloop.measures.conventions import Convention, as_convention
 from rankloop.measures.measure import Measure, parse
+from rankloop.rankers.parameters import check_whole
 from rankloop.rankers.registry import ranker_text, read_ranker
 from rankloop.rankers.search import OneOf
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import ModuleType
 
     from optuna.study import Study
@@ -53,7 +55,10 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuned(Tabular):
-    """The best setting found, as a ranker to train, and every trial."""
+    """The best setting found, as a ranker to train, and every trial.
+
+    setting : its parameters that were searched, and `category_limit`, if several were tried
+    """
 
     ranker: str
     setting: dict[str, object]
@@ -98,6 +103,7 @@ def tune(
     storage: str | os.PathLike[str] | None = None,
     seed: int = 0,
     scale: str | None = None,
+    category_limit: Sequence[int] = (),
     cluster: object = None,
     on_trial: Callable[[Trial, Trial | None], None] | None = None,
     **options: object,
@@ -118,6 +124,8 @@ def tune(
     storage : a file that keeps the trials; a later search continues from it
     seed : random seed of folds, shuffles and search
     scale : a scaler's name; it is fitted on each training part
+    category_limit : values to try for :class:`rankloop.Described`'s parameter of that name, such
+        as (16, 100, 1000); the data is held in memory once for each
     cluster : a Dask cluster, as in :func:`rankloop.distributed.connect`, whose workers read the
         files and measure the folds of a setting at the same time. The results are the same.
     on_trial : called after each trial with the trial and the best one so far
@@ -143,6 +151,10 @@ def tune(
     wanted, rules = parse(measure), as_convention(convention)
     start = cls(**fixed)
     space = open_space(start, set(fixed))
+    if category_limit:
+        for limit in category_limit:
+            check_whole("category_limit", limit, 1)
+        space = {**space, CATEGORY_LIMIT: OneOf(tuple(category_limit))}
     if not space:
         raise DataError(
             f"{ranker} has no parameters to search; see `rankloop rankers` for those that have"
@@ -166,6 +178,8 @@ def _search(
 ) -> Tuned:
     start, fixed = plan.start, read_ranker(ranker)[1]
     asked = [ranker, plan.measure, plan.rules.name, plan.folds, plan.seed, plan.scale]
+    if CATEGORY_LIMIT in space:
+        asked.append(space[CATEGORY_LIMIT].grid())
     name = " ".join(map(str, [*asked, measured.digest]))
     seed = plan.seed
     with _delay_interrupts():
@@ -201,7 +215,8 @@ def _search(
         raise DataError(f"no setting of {ranker} was finished in time; increase the timeout")
     best = study.best_trial
     finished = tuple(_trial(t) for t in study.trials if t.state.is_finished())
-    text = ranker_text(ranker.partition(":")[0], {**fixed, **best.params})
+    own = {name: value for name, value in best.params.items() if name != CATEGORY_LIMIT}
+    text = ranker_text(ranker.partition(":")[0], {**fixed, **own})
     return Tuned(text, dict(best.params), best.value, finished)
 
 
@@ -245,7 +260,7 @@ def _suggest(trial: Any, name: str, search: Search) -> object:
 
 def _defaults(ranker: Ranker, space: Mapping[str, Search]) -> dict[str, object]:
     """Return the ranker's own setting, or nothing if it is not in the search space."""
-    setting = {name: getattr(ranker, name) for name in space}
+    setting = {name: getattr(ranker, name, LIMIT) for name in space}
     for name, search in space.items():
         value = setting[name]
         if isinstance(search, OneOf):

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from rankloop.export.program import Node
-    from rankloop.features.columns import Feature
+    from rankloop.features.column import Feature
     from rankloop.rankers.base import Ranker
 
 

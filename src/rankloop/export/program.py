@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.features.columns import Kind
+    from rankloop.features.column import Kind
     from rankloop.rankers.boosting.trees import Tree
 
 Function: TypeAlias = Literal["float32", "signed_log", "tanh", "sin", "cos"]

@@ -1,7 +1,7 @@
 """Features: what the columns of a matrix mean, and how they become numbers for rankers."""
 
 from .changes import Change as Change
-from .columns import Feature as Feature
+from .column import Feature as Feature
 from .columns import Features as Features
 from .definitions import Definitions as Definitions
 from .request import Request as Request

@@ -97,7 +97,7 @@ def fold_events(
             given = given_matrix(event, definitions)
             matrices.append(state.matrix(event.items, event.request, event.at, given))
             ids.append(event.id)
-            items.append(tuple(names.setdefault(item, item) for item in event.items))
+            items.append(tuple(map(names.setdefault, event.items, event.items)))
             context = state.context(event.request)
             log.show(fold, event.id, list(event.items), context, nobody, event.at)
         else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankloop.features.columns import Feature
+    from rankloop.features.column import Feature
 
     Rows = NDArray[np.float32]
 

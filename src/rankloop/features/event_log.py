@@ -172,13 +172,18 @@ class EventReader:
     def _own(self, record: Mapping[str, Any]) -> Sequence[Event]:
         fields = record.get("fields") or {}
         if "items" in record and "ranking_id" in record:
-            items = [i if isinstance(i, dict) else {"id": i} for i in record["items"]]
-            context = record.get("context") or {}
-            given = {
-                str(i["id"]): self._numbers({**context, **(i.get("features") or {})}) for i in items
-            }
+            items = record["items"]
+            names = [str(item["id"] if isinstance(item, dict) else item) for item in items]
             request = self._request(record, fields)
-            return self._ranking(record["ranking_id"], list(given), request, record, given)
+            if not self._takes_given:
+                return self._ranking(record["ranking_id"], names, request, record)
+            context = record.get("context") or {}
+            sent = [item.get("features") if isinstance(item, dict) else None for item in items]
+            given = {
+                name: self._numbers({**context, **(features or {})})
+                for name, features in zip(names, sent, strict=True)
+            }
+            return self._ranking(record["ranking_id"], names, request, record, given)
         if "item" in record:
             known = {**record, "ranking": record.get("ranking_id"), "id": record.get("event_id")}
             kind = record.get("type", "click")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from rankloop.measures.evaluation import evaluate
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from rankloop.data.dataset import QueryDataset
 
     Options = dict[str, Any]
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
 _SHOWN = ("impression", "examination")
 _WIDE = 64  # numbers of a vector that are columns of their own
 _MOST_CATEGORIES = 1000
+_CROSSED = 3  # categories of each side that are crossed
+_PRIOR = 5  # rows that the usual grade weighs beside those of a category
 _FEW = 10  # different values, each of which may be a step of a grade
 
 
@@ -124,7 +129,11 @@ def _define(survey: Survey) -> FirstDefinitions:
         for name in known
         if name not in fields[side]
     ]
-    features = {**_features_of_fields(survey, fields), **_counters(survey, fields["item"])}
+    features = {
+        **_features_of_fields(survey, fields),
+        **_counters(survey, fields["item"]),
+        **_crosses(survey, fields),
+    }
     features.update({name: {"given": "number"} for name in survey.given if name not in features})
     notes = [
         f"Written by `rankloop init` from {survey.rows['item']:,} items, "
@@ -225,6 +234,30 @@ def _counters(survey: Survey, items: Mapping[str, str]) -> dict[str, Options]:
     return features
 
 
+def _crosses(survey: Survey, fields: dict[str, dict[str, str]]) -> dict[str, Options]:
+    """Return categories of requests and users together with those of items.
+
+    Alone they are the same for all items of a list, and so of no use to a linear ranker.
+    """
+    asked, items = (
+        [
+            (f"{side}.{name}", name, len(survey.fields[side][name].different))
+            for side in sides
+            for name, kind in fields[side].items()
+            if kind == "category" and len(survey.fields[side][name].different) > 1
+        ]
+        for sides in (("request", "user"), ("item",))
+    )
+    return {
+        f"{name}_{item}": {
+            "cross": [ref, item_ref],
+            "buckets": _limit(size * item_size, _MOST_CATEGORIES),
+        }
+        for ref, name, size in asked[:_CROSSED]
+        for item_ref, item, item_size in items[:_CROSSED]
+    }
+
+
 def _has_amounts(survey: Survey, event: str) -> bool:
     return len(survey.amounts[event]) > 1
 
@@ -263,12 +296,18 @@ def _add_worth(first: FirstDefinitions, data: QueryDataset) -> None:
     shown = _ndcg(data, -np.arange(data.n_documents, dtype=float))
     first.notes.append(
         f"nDCG@10 of the log's {data.n_queries:,} rankings: {shown:.3f} as shown, {chance:.3f} in "
-        "random order. Beside each feature: sorted by it alone."
+        "random order. Beside each feature: sorted by it alone; by a category, by what its "
+        "grades were before."
     )
     columns = list(data.features or ())
     for name in first.features:
         places = [j for j, column in enumerate(columns) if column.name == name]
-        if not places or columns[places[0]].kind == "category":
+        if not places:
+            continue
+        if columns[places[0]].kind == "category":
+            codes = data.X[:, places[0]]
+            if not np.isnan(codes).all():
+                first.remarks[name] = f"{_ndcg(data, _usual_grades(data, codes)):.3f}"
             continue
         values = data.X[:, places[0]].astype(float)
         if np.isnan(values).all():
@@ -278,6 +317,20 @@ def _add_worth(first: FirstDefinitions, data: QueryDataset) -> None:
         high = np.where(np.isnan(values), -np.inf, values)
         down, up = _ndcg(data, high), _ndcg(data, low)
         first.remarks[name] = f"{down:.3f}" if down >= up else f"{up:.3f}, the lowest first"
+
+
+def _usual_grades(data: QueryDataset, codes: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the mean grade that each row's category had in earlier rankings."""
+    places = np.where(np.isnan(codes), -1, codes).astype(int)
+    sums, counts = np.zeros(places.max() + 2), np.zeros(places.max() + 2)
+    usual = np.zeros(len(places))
+    for first, last in itertools.pairwise(data.offsets.tolist()):
+        own = places[first:last]
+        overall = sums.sum() / max(counts.sum(), 1)
+        usual[first:last] = (sums[own] + _PRIOR * overall) / (counts[own] + _PRIOR)
+        np.add.at(sums, own, data.y[first:last])
+        np.add.at(counts, own, 1)
+    return usual
 
 
 def _ndcg(data: QueryDataset, scores: Any) -> float:

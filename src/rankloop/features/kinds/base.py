@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-from rankloop.features.columns import Feature
+from rankloop.features.column import Feature
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from rankloop.features.columns import Feature
+from rankloop.features.column import Feature
 from rankloop.features.kinds.base import PythonKind, View
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from rankloop.exceptions import DataError
-from rankloop.features.columns import BUCKETS, MOST_CODES, Feature
+from rankloop.features.column import BUCKETS, MOST_CODES, Feature
 from rankloop.features.fields import Field
 from rankloop.features.kinds.base import PythonKind, View
 

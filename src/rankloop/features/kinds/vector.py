@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rankloop import _core
-from rankloop.features.columns import Feature
+from rankloop.features.column import Feature
 from rankloop.features.fields import SIDES
 from rankloop.features.kinds.base import PythonKind, View
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankloop.data.scaling import QueryMinMax
-from rankloop.features.columns import Feature, Features
+from rankloop.features.column import Feature
+from rankloop.features.columns import Features
 
 if TYPE_CHECKING:
     from rankloop.data.dataset import QueryDataset

@@ -15,7 +15,8 @@ from rankloop.data.frames import frame_rows, has_other_kinds
 from rankloop.data.sparse_rows import SparseRows, as_dense_type
 from rankloop.data.validation import as_matrix, column_names
 from rankloop.exceptions import DataError, ModelError
-from rankloop.features.columns import BUCKETS, LIMIT, MOST_CODES, RULES, Features
+from rankloop.features.column import BUCKETS, LIMIT, MOST_CODES, RULES
+from rankloop.features.columns import Features
 from rankloop.rankers.explaining import with_feature_names
 from rankloop.rankers.parameters import check_whole
 from rankloop.rankers.wrappers.base import OnlineWrapped, Wrapped
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Self, TypeVar
 
-    from rankloop.features.columns import Missing
+    from rankloop.features.column import Missing
     from rankloop.rankers.base import Offsets, Ranker, Rows
     from rankloop.rankers.explaining import Parts
     from rankloop.rankers.online.base import Queries

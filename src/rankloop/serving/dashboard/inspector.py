@@ -16,7 +16,7 @@ from rankloop.serving.journal.ranking_entries import Observed, Ranked
 from rankloop.serving.policy import best_order, score
 
 if TYPE_CHECKING:
-    from rankloop.features.columns import Feature
+    from rankloop.features.column import Feature
     from rankloop.serving.engine.joins import Joins
     from rankloop.serving.journal.base import Record
     from rankloop.serving.loop import Loop

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankloop.exceptions import DataError
-from rankloop.features.columns import Feature, Features
+from rankloop.features.column import Feature
+from rankloop.features.columns import Features
 from rankloop.features.kinds.categories import Categories
 from rankloop.features.kinds.category import Category
 from rankloop.rankers.wrappers.described import Described

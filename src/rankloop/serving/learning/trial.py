@@ -15,7 +15,8 @@ import numpy as np
 
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError
-from rankloop.features.columns import Feature, Features
+from rankloop.features.column import Feature
+from rankloop.features.columns import Features
 from rankloop.rankers.model_files.saving import loads
 from rankloop.rankers.online.base import OnlineRanker
 from rankloop.serving.learning.models import all_finite

@@ -15,7 +15,8 @@ from rankloop.data.io.tables.lists import list_of
 from rankloop.data.io.tables.sources import COLUMNS_AT_ONCE, arrow
 from rankloop.data.io.tables.values import Coder, is_list, is_number, kind_of
 from rankloop.exceptions import DataError
-from rankloop.features.columns import Feature, Features
+from rankloop.features.column import Feature
+from rankloop.features.columns import Features
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from rankloop.data.io.tables.sources import TableSource
-    from rankloop.features.columns import Kind
+    from rankloop.features.column import Kind
 
 ROLES = {
     "label": ("label", "y", "relevance", "grade", "target"),

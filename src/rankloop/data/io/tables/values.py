@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankloop.data.grouping import Ids
     from rankloop.data.io.tables.roles import Columns
     from rankloop.data.io.tables.sources import TableSource
-    from rankloop.features.columns import Feature, Kind
+    from rankloop.features.column import Feature, Kind
 
     S = TypeVar("S", bound=np.generic)
 
