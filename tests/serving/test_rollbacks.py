@@ -91,7 +91,7 @@ def test_a_model_that_takes_too_long_is_refused(monkeypatch):
     from rankloop.serving.learning import trial
 
     def end(command, **_):
-        return subprocess.CompletedProcess(command, -signal.SIGALRM, b"", b"")
+        return subprocess.CompletedProcess(command, -signal.SIGPROF, b"", b"")
 
     monkeypatch.setattr(trial.subprocess, "run", end)
     with pytest.raises(DataError, match="needs more than 10 seconds"):

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Ranker
 
 SECONDS = 10
-"""The most seconds of a trial; real models need milliseconds."""
+"""The most seconds of the processor for a trial; real models need milliseconds."""
 
-_START = 120  # the most seconds until Python has started, on a busy machine
+_WAIT = 120  # the most seconds of the clock, on a busy machine
 _ROWS, _QUERIES = 24, 3
 
 
@@ -34,10 +34,10 @@ def try_model(body: bytes) -> None:
     """Raise if a model cannot score and learn a few rows in time, in finite numbers."""
     command = [sys.executable, "-m", "rankloop.serving.learning.trial"]
     try:
-        done = subprocess.run(command, input=body, capture_output=True, timeout=_START, check=False)
+        done = subprocess.run(command, input=body, capture_output=True, timeout=_WAIT, check=False)
     except subprocess.TimeoutExpired:
         raise DataError("the model could not be tried in time; try again later") from None
-    if done.returncode == -signal.SIGALRM:
+    if done.returncode == -signal.SIGPROF:
         raise DataError(
             f"the model needs more than {SECONDS} seconds for {_ROWS} rows; use fewer steps, or a "
             "smaller model"
@@ -90,5 +90,5 @@ def _columns(ranker: Ranker) -> Features | None:
 
 
 if __name__ == "__main__":
-    signal.alarm(SECONDS)  # ends the process even inside compiled code
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # ends the process even inside compiled code
     run_trial(sys.stdin.buffer.read())
