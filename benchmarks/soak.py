@@ -11,7 +11,7 @@ Whether memory and p99 are flat is said by numbers: both are taken twelve times 
 fitted to them from the third day on. Its slope comes with an interval of 95%, by Student's t over
 the days' parts; it is flat where that holds 0, or where both ends are below 1% a day. All that the
 service remembers is bounded, but some bounds take hours to reach: the newest entries (64 MB), the
-items of rankings with feedback (20,000), and what the dashboard shows (480 moments). They are
+items of rankings with feedback (50,000), and what the dashboard shows (480 moments). They are
 lowered here, so that everything is full after a day. An hour (`--minutes 60`) is the real thing.
 """
 

@@ -90,7 +90,7 @@ inline std::uint64_t little_word(const char* p) {
 }
 
 inline constexpr std::size_t blake2b_lanes = 8, blake2b_bytes = 128;
-using Word8 [[gnu::vector_size(8 * blake2b_lanes)]] = std::uint64_t;
+typedef std::uint64_t Word8 __attribute__((vector_size(8 * blake2b_lanes)));
 
 inline std::size_t blake2b_blocks(std::size_t bytes) {
     return std::max<std::size_t>((bytes + blake2b_bytes - 1) / blake2b_bytes, 1);
@@ -133,7 +133,7 @@ RANKLOOP_INLINE void blake2b_together(const std::string_view* texts, std::size_t
     }
     Word8 state[8];
     for (std::size_t i = 0; i < 8; ++i) state[i] = Word8{} + blake2b_start[i];
-    state[0] ^= Word8{} + (0x01010000u ^ size);
+    state[0] ^= Word8{} + std::uint64_t{0x01010000u ^ size};
     for (std::size_t block = 0; block < most; ++block) {
         Word8 m[16], counted{}, last{}, more{};
         for (std::size_t l = 0; l < blake2b_lanes; ++l) {

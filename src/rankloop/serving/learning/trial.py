@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SECONDS = 10
 """The most seconds of processor time of a trial; real models need milliseconds."""
 
-_START = 120  # the most seconds until Python has started, on a busy machine
+_WAIT = 120  # the most seconds of the clock, on a busy machine
 _ROWS, _QUERIES = 24, 3
 
 
@@ -35,7 +35,7 @@ def try_model(body: bytes) -> None:
     """Raise if a model cannot score and learn a few rows in time, in finite numbers."""
     command = [sys.executable, "-m", "rankloop.serving.learning.trial"]
     try:
-        done = subprocess.run(command, input=body, capture_output=True, timeout=_START, check=False)
+        done = subprocess.run(command, input=body, capture_output=True, timeout=_WAIT, check=False)
     except subprocess.TimeoutExpired:
         raise DataError("the model could not be tried in time; try again later") from None
     if done.returncode == -signal.SIGPROF:

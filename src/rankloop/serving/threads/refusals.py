@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.ranking_entries import Observed
     from rankloop.serving.threads.live_joins import LiveJoins
 
-_SHOWN_KEPT = 20_000  # items of recent rankings in memory, some 4 MB
+_SHOWN_KEPT = 50_000  # items of recent rankings in memory, up to 10 MB
 
 
 class Refusals:
