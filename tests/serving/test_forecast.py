@@ -7,9 +7,10 @@ import pytest
 
 from rankloop.clicks.interleaving.power import Effect, impressions_of_sequence
 from rankloop.serving.experiments.forecast import forecast, measure_traffic
+from rankloop.serving.journal.action_entries import Configured
 from rankloop.serving.journal.base import make_row
-from rankloop.serving.journal.entries import Configured, Observed, Ranked, pack_features
 from rankloop.serving.journal.opening import open_journal
+from rankloop.serving.journal.ranking_entries import Observed, Ranked, pack_features
 
 HOUR = 3_600_000
 RULES = {"click": 1.0, "skip": 0.0}

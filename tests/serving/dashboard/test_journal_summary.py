@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankloop.exceptions import DataError
 from rankloop.serving.dashboard import journal_summary
 from rankloop.serving.dashboard.drift import Drift
 from rankloop.serving.dashboard.journal_summary import JournalSummary
 from rankloop.serving.journal.action_entries import ExperimentEnded, ExperimentStarted, Promoted
+from rankloop.serving.journal.entries import decode_ids, encode
+from rankloop.serving.journal.feature_entries import ItemsChanged, UsersChanged
 from rankloop.serving.journal.ranking_entries import Closed, Observed
 from rankloop.serving.journal.sqlite import SqliteJournal
 from rankloop.serving.loop import Loop
@@ -42,6 +45,18 @@ def summarize(loop, remembers):
         while summary.position < loop.head:
             summary.follow(journal, recent, loop.head, 37)
     return summary
+
+
+def test_changes_of_items_are_passed_over_unread(loop):
+    items = [(f"i{k}", {"title": f"item number {k}"}) for k in range(200)]
+    rest = [ItemsChanged("small", "put", items[:1]), ranked(loop, "r", np.random.default_rng(0))]
+    long = [ItemsChanged("all", "put", items), UsersChanged("all", "put", [(b"u" * 3000, {})])]
+    for entry in rest:
+        assert journal_summary._decode(encode(entry)) == decode_ids(encode(entry))
+    for entry in long:
+        assert journal_summary._decode(encode(entry)).items == []
+    with pytest.raises(DataError):
+        journal_summary._decode(b"x" * 3000)
 
 
 @pytest.mark.parametrize("remembers", [True, False])

@@ -153,6 +153,10 @@ class Group(_Power):
         )
 
 
+_TINY = 1e-120
+"""Matrices of smaller values, and those of larger ones than 1 / _TINY, have no exact squares."""
+
+
 class Schatten(_Power):
     """psi = half the squared r-norm of the singular values: a trace-norm margin, for low rank.
 
@@ -169,6 +173,9 @@ class Schatten(_Power):
             )
 
     def _apply(self, matrix: Floats, back: bool) -> Floats:
+        top = np.abs(matrix).max(initial=0.0)
+        if 0 < top < _TINY or top > 1 / _TINY:  # the link is homogeneous, and squares must fit
+            return np.asarray(top * self._apply(matrix / top, back))
         wide = matrix.shape[0] <= matrix.shape[1]
         rows = np.array(matrix if wide else matrix.T, order="C")  # become u_k times a unit vector
         left = np.eye(len(rows))

@@ -6,6 +6,7 @@ end, so that the page is not empty after a restart.
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict, deque
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ import numpy as np
 from rankloop.serving.dashboard.drift import Drift
 from rankloop.serving.dashboard.marks import Mark, as_mark
 from rankloop.serving.journal.action_entries import ExperimentStarted
-from rankloop.serving.journal.entries import decode, decode_ids
+from rankloop.serving.journal.entries import Entry, decode, decode_ids
+from rankloop.serving.journal.feature_entries import ItemsChanged
 from rankloop.serving.journal.ranking_entries import Closed, Observed, Ranked, RankedId
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ PLACES = 20
 LOOK_BACK = 20_000
 """Entries before the end that a new summary reads."""
 
+_AT_ONCE = 100  # entries that are read at a time
+_LONG = 2000  # bytes of an entry, which may be a change of many items
 _MARKS, _NEWEST, _MAX_OPEN = 200, 200, 5_000
 _FORGET_AT = 20_000.0  # rankings; when so many are counted, all counts are halved
 _MAX_RANKINGS = 200  # that are looked at in each round; of all others, not even the ids are kept
@@ -170,8 +174,29 @@ def _records(journal: Journal, recent: Recent, after: int, until: int) -> Iterat
             after += 1
             yield known
             continue
-        records = journal.records(after, journal.rows(after, until, 500), decode_ids)
-        if not records:
+        rows = journal.rows(after, until, _AT_ONCE)
+        if not rows:
             return
-        yield from records
-        after = records[-1].position
+        yield from journal.records(after, rows, _decode)
+        after = rows[-1].position
+
+
+def _decode(body: bytes) -> Entry:
+    """Return an entry; of a long change of items or users, which are of no interest here, nothing.
+
+    A catalogue may be most of a journal, and decoding it takes as long as adding it.
+    """
+    if len(body) > _LONG:
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError):
+            if _kind.decode(body).kind in ("items_changed", "users_changed"):
+                return _CHANGED
+    entry: Entry = decode_ids(body)
+    return entry
+
+
+class _Kind(msgspec.Struct):
+    kind: str
+
+
+_kind = msgspec.msgpack.Decoder(_Kind)
+_CHANGED = ItemsChanged("", "patch", [])
