@@ -7,8 +7,9 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parents[2] / "cpp"
 STABLE = {
-    *("PyBUF_WRITE", "PyErr_CheckSignals", "PyErr_NewException", "PyErr_SetObject"),
-    *("PyExc_ValueError", "PyMemoryView_FromMemory", "PyTuple_New", "PyTuple_SetItem"),
+    *("PyBUF_WRITE", "PyBytes_AsStringAndSize", "PyBytes_Check", "PyErr_CheckSignals"),
+    *("PyErr_NewException", "PyErr_Occurred", "PyErr_SetObject", "PyExc_ValueError"),
+    *("PyLong_AsLongLong", "PyMemoryView_FromMemory", "PyTuple_New", "PyTuple_SetItem"),
     *("PyUnicode_AsUTF8AndSize", "PyUnicode_Check", "PyUnicode_DecodeUTF8"),
 }
 """Names of https://docs.python.org/3/c-api/stable.html, as of version 3.12."""

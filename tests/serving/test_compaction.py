@@ -121,3 +121,16 @@ def test_an_entry_that_refers_to_what_is_being_compacted_is_noticed(tmp_path, rn
         assert do.compact(journal, tmp_path / "old.parquet") == where - 1
         assert load_engine(journal).totals.failed == 0
         assert replay(journal).totals.judgements == 1
+
+
+def test_the_state_that_replaces_old_entries_is_kept_beside_newer_ones(address, rng, tmp_path):
+    """A service saves states often; those that follow must not push out the one to replay from."""
+    with Loop("loop", small(snapshot_every=3), open_journal(*address)) as loop:
+        for number in range(12):
+            live(loop, rng, [f"r{number}"])
+    with open_journal(*address) as journal:
+        for until in (10, 16):
+            do.compact(journal, tmp_path / f"{until}.parquet", until)
+            assert journal.states()[-1].position == until
+            assert load_engine(journal, until=until + 1).position == until + 1
+        assert replay(journal).digest() == load_engine(journal).digest()

@@ -93,8 +93,8 @@ def score(model: Ranker, X: NDArray[np.float32], names: tuple[str, ...] = ()) ->
     """
     if names and model.feature_names_in_:
         X = arrange(X, names, model.feature_names_in_)
-    # A published model never changes, so that the copy that `predict` makes for threads that learn
-    # meanwhile, a tenth of the time, is not needed.
+    # `predict` makes a copy, because other threads may learn meanwhile; a published model never
+    # changes.
     return np.asarray(model._predict(X, None, [len(X)]), np.float64)
 
 

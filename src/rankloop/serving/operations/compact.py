@@ -51,7 +51,8 @@ def compact(journal: Journal, archive: Path, until: int | None = None, at: int =
         )
     if archive.exists():
         raise DataError(f"{archive}: this file already exists; give another name")
-    journal.save(take_snapshot(engine))
+    state = take_snapshot(engine)
+    journal.save(state)
     _save_features(journal, engine, at)
     # From this entry on, no process refers to what is moved. Entries that were appended just before
     # it may still do, so these are looked for once more.
@@ -67,6 +68,9 @@ def compact(journal: Journal, archive: Path, until: int | None = None, at: int =
             writer.write_table(pa.table(values, schema))
             after = rows[-1].position
     journal.empty(last, engine.position)
+    # A service may have saved several newer states meanwhile, of which only the newest are kept.
+    # Now that this one is the oldest, it stays, and what follows it can still be replayed.
+    journal.save(state)
     return last
 
 
