@@ -47,7 +47,7 @@ from rankloop.serving.threads.loading import load_features
 from rankloop.serving.threads.refusals import Refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from rankloop.features.event_log import Unit
@@ -80,23 +80,25 @@ class LogSource(NamedTuple):
 class History:
     """A catalogue and logs that were read and checked: no event can be refused later.
 
-    Iterating yields events in order of time. The catalogue is read again meanwhile, and no more of
-    a log than :data:`~rankloop.feedback.event_sort.AT_ONCE` says is in memory.
+    Iterating yields events in order of time, the catalogue at the time of the first one. No more of
+    either is in memory than :data:`~rankloop.feedback.event_sort.AT_ONCE` says.
 
     notes : what was left out or guessed
     """
 
     def __init__(self, source: LogSource, settings: LoopSettings) -> None:
         self.notes: list[str] = []
-        self._source, self._fields = source, settings.definitions.fields["item"]
-        self._n_items = 0
-        for item in self._catalogue(0, self.notes.append):
-            _check(item, settings)
-            self._n_items += 1
-        self._logged = SortedEvents()
+        self._items, self._logged = SortedEvents(), SortedEvents()
+        if source.items is not None:
+            fields = settings.definitions.fields["item"]
+            rows = read_catalogue(source.items, fields, source.item_id, self.notes.append)
+            for name, values in rows:
+                item = ItemEvent("items", Change(name, values), 0)
+                _check(item, settings)
+                self._items.add(item)
         reader = EventReader(settings.definitions, source.unit, whole_items=True)
         logged = chain.from_iterable(read_events(path, reader) for path in source.logs)
-        for event in chain(logged, _finish(reader)):
+        for event in chain(logged, reader.finish()):
             _check(event, settings)
             self._logged.add(event)
         if self._logged.first is not None and source.unit == "guess":
@@ -106,24 +108,12 @@ class History:
 
     def __bool__(self) -> bool:
         """Whether there is anything to import."""
-        return self._n_items > 0 or self._logged.first is not None
+        return (self._items.first, self._logged.first) != (None, None)
 
     def __iter__(self) -> Iterator[Event]:
-        """Yield the catalogue, at the time of the first event, and then all events."""
-        return chain(self._catalogue(self._logged.first or 0), self._logged)
-
-    def _catalogue(
-        self, at: int, notice: Callable[[str], object] | None = None
-    ) -> Iterator[ItemEvent]:
-        source = self._source
-        if source.items is not None:
-            for name, values in read_catalogue(source.items, self._fields, source.item_id, notice):
-                yield ItemEvent("items", Change(name, values), at)
-
-
-def _finish(reader: EventReader) -> Iterator[Event]:
-    """Yield what a reader knows only at the end."""
-    yield from reader.finish()
+        """Yield the catalogue, and then all events."""
+        at = self._logged.first or 0
+        return chain((item._replace(at=at) for item in self._items), self._logged)
 
 
 def _check(event: Event, settings: LoopSettings) -> None:
