@@ -93,9 +93,10 @@ def test_bad_rows_and_duplicates(ok, run, log, tmp_path):
 
 def test_power(ok):
     shown = answer(ok("clicks", "power", "--preference", 0.1, "--per-day", 100, "--json"))
-    assert [row["impressions"] for row in shown] == [1562, 3633, 3233]
+    assert [row["impressions"] for row in shown] == [1562, 2740]
+    assert [row["half"] for row in shown] == [None, 1578]
     assert shown[0]["days"] == 15.62
-    assert "36.33" in ok("clicks", "power", "--preference", 0.1, "--per-day", 100).out
+    assert "27.4" in ok("clicks", "power", "--preference", 0.1, "--per-day", 100).out
 
 
 def test_stream(ok, simulated):
