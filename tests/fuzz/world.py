@@ -70,6 +70,11 @@ class World:
             return source(rng)
         if kind == "list[bytes]":
             return [rng.bytes(int(rng.choice([0, 1, 64, 300]))) for _ in range(self.n)]
+        if kind == "list[int]":
+            count = self.k if name == "places" else self.n
+            return rng.integers(0, max(count, 1), count).tolist()
+        if kind == "list[numpy.typing.NDArray[numpy.float64]]":
+            return [self.array("w", "float64", 1) for _ in range(self.k)]
         if kind == "bytes":
             return candidates(rng, *self.rows_of_json)
         if kind.startswith("tuple[float"):
@@ -230,6 +235,7 @@ class World:
             "examination": (ranks if fitted and not self.flag else ranks * ranks,),
             ("learn_prank", "thresholds"): (64,),
             ("relative_losses", "scores"): (k, n),
+            ("score_rows_by", "scores"): (k, n),
             ("mix_queries", "scores"): (k, n),
             ("mix_queries", "losses"): (q, k),
             ("mix_experts", "scores"): (k, n),
