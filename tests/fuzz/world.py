@@ -91,7 +91,7 @@ class World:
             return str(rng.choice(likeness if name == "how" else live.TEXTS))
         if "str" in kind:
             return [str(i) for i in range(self.n)]
-        raise LookupError(f"the fuzzer does not know arguments of type {kind!r} yet")
+        raise NotImplementedError(f"the fuzzer does not know arguments of type {kind!r} yet")
 
     def newtons(self):
         """Rankers that learn together; some have arrays that do not fit."""

@@ -77,7 +77,7 @@ class BatchRanker(Ranker):
         them. `data` contains only documents that have an effect: judged documents, with weights
         above 0, of queries with at least two different grades. Continue from the current model.
         """
-        raise TypeError(  # every batch ranker has one of the two
+        raise NotImplementedError(  # every batch ranker has one of the two
             f"{type(self).__name__} must define _rounds or _fit"
         )
 
