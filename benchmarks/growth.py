@@ -1,7 +1,7 @@
 """How cost grows: `python -m benchmarks.growth`.
 
 Each row takes one kind of work at sizes that double, and fits the exponent of its processor time,
-log time = a + exponent log size, over the larger half of the sizes, where what does not grow counts
+log time = a + exponent log size, over the three largest sizes, where what does not grow counts
 little. Beside it stands the exponent of the stated cost. Sizes take turns, and each counts with its
 smallest time, so other work on the machine matters little. A few minutes; `--only TEXT` runs the
 rows that contain it, `--markdown` prints the table of docs/scale.md.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # exponents are of work, not of threads
 
+import httpx
 import numpy as np
 
 import rankloop as rl
@@ -29,9 +31,12 @@ from rankloop.clicks.rankers.pdgd import PDGD
 from rankloop.features.request import Request
 from rankloop.rankers.registry import make_online_ranker
 from rankloop.serving import operations as do
-from rankloop.serving.engine.snapshots import load_engine, replay
+from rankloop.serving.engine.snapshots import load_engine, replay, take_snapshot
 from rankloop.serving.journal.sqlite import SqliteJournal
+from rankloop.serving.server import background
+from rankloop.serving.service import Service
 from rankloop.serving.settings.loop import LoopSettings
+from rankloop.serving.settings.service import as_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,9 +120,6 @@ class Shop:
     """A loop that computes ten features, with a catalogue of this size."""
 
     def __init__(self, items: int, folder: Path) -> None:
-        from rankloop.serving.service import Service
-        from rankloop.serving.settings.service import as_settings
-
         names = [f"n{k}" for k in range(6)]
         features: dict[str, object] = {name: {"number": f"item.{name}"} for name in names}
         for per in ("item", "item.brand"):
@@ -131,6 +133,7 @@ class Shop:
         }
         self.service = Service.start(as_settings({"loops": {"shop": loop}}))
         self.loop = self.service.loops["shop"]
+        self.puts = 0
         rng = np.random.default_rng(0)
         self.ids = [f"item-{k}" for k in range(items)]
         self.fields = [
@@ -140,15 +143,12 @@ class Shop:
 
     def put(self) -> None:
         """Store the whole catalogue, over HTTP."""
-        import httpx
-
-        from rankloop.serving.server import background
-
+        self.puts += 1  # what is there already would cost less
         with background(self.service) as url, httpx.Client(base_url=url, timeout=600) as client:
             for first in range(0, len(self.ids), 1000):
                 some = slice(first, first + 1000)
                 items = [
-                    {"id": name, "fields": fields}
+                    {"id": name, "fields": {**fields, "n0": self.puts}}
                     for name, fields in zip(self.ids[some], self.fields[some], strict=True)
                 ]
                 client.put("/v1/shop/items", json=items).raise_for_status()
@@ -198,10 +198,7 @@ def replaying(folder: Path, rankings: int) -> Work:
 def restarting(folder: Path, rankings: int) -> Work:
     """Return a start from a saved state at the end of the journal."""
     opened = SqliteJournal(journal(folder, rankings, "restart"))
-    engine = replay(opened)
-    from rankloop.serving.engine.snapshots import save_state
-
-    save_state(opened, engine)
+    opened.save(take_snapshot(replay(opened)))
     return lambda: load_engine(opened)
 
 
@@ -251,9 +248,21 @@ def rows(folder: Path) -> list[Row]:
         ),
         Row("read LETOR text", "queries", 1, many, lambda n: reading(folder, n)),
         Row("store items", "items", 1, (1000, 2000, 4000, 8000), lambda n: storing(folder, n)),
-        Row("compute features", "items", 0, (1000, 4000, 16000), lambda n: computing(folder, n)),
+        Row(
+            "compute features of 100 items",
+            "items",
+            0,
+            (1000, 4000, 16000),
+            lambda n: computing(folder, n),
+        ),
         Row("replay", "entries", 1, (250, 500, 1000, 2000), lambda n: replaying(folder, n)),
-        Row("restart", "entries", 0, (250, 500, 1000, 2000), lambda n: restarting(folder, n)),
+        Row(
+            "restart",
+            "rankings remembered",
+            1,
+            (250, 500, 1000, 2000),
+            lambda n: restarting(folder, n),
+        ),
         Row("follow, all together", "replicas", 1, (1, 2, 4), lambda n: replicating(folder, n)),
     ]
     return found
@@ -268,7 +277,7 @@ def exponent(row: Row, rounds: int, seconds: float) -> tuple[float, list[float]]
             min(known, best_of(work, 1000, seconds))
             for known, work in zip(times, works, strict=True)
         ]
-    late = max(len(row.sizes) // 2, 2)
+    late = min(len(row.sizes), 3)
     sizes = np.log(np.array(row.sizes[-late:], np.float64))
     return float(np.polyfit(sizes, np.log(times[-late:]), 1)[0]), times
 
@@ -306,8 +315,7 @@ def main() -> None:
             cells.append(
                 [row.what, row.grows, span, cost, f"{row.stated:g}", f"{slope:.2f}", verdict]
             )
-            if not chosen.markdown:
-                print(f"{row.what}, {row.grows}: {slope:.2f} ({row.stated:g} stated)", flush=True)
+            print(f"{row.what}, {row.grows}: {slope:.2f} ({row.stated:g} stated)", file=sys.stderr)
     head = ["work", "what grows", "sizes", "microseconds", "stated", "found", ""]
     if not chosen.markdown:
         return print_table(head, cells)
