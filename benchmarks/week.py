@@ -26,11 +26,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--users", nargs="*", default=["perfect", "navigational", "informational"])
     parser.add_argument("--rankings", type=int, default=360, help="a day")
+    parser.add_argument("--learn-from", default="grades", help="the setting of the loop")
     chosen = parser.parse_args()
     week = runpy.run_path(str(WEEK))
     rows = []
     for user in chosen.users:
-        found = [one_week(week, chosen.rankings, seed, user) for seed in range(chosen.seeds)]
+        found = [one_week(week, chosen, seed, user) for seed in range(chosen.seeds)]
         means, searches, noticed = zip(*found, strict=True)
         took = " ".join("never" if n is None else str(n) for n in searches)
         mean, error = np.mean(means), np.std(means, ddof=1) / len(means) ** 0.5
@@ -39,17 +40,21 @@ def main() -> None:
 
 
 def one_week(
-    week: dict[str, object], rankings: int, seed: int, user: str
+    week: dict[str, object], chosen: argparse.Namespace, seed: int, user: str
 ) -> tuple[float, int | None, int]:
     """Return what people saw, the searches until it had recovered, and the changes noticed."""
     clock = week["Clock"]()
     with (
         tempfile.TemporaryDirectory() as folder,
-        week["shop_service"](folder, clock, 0) as (client, service, _),
+        week["shop_service"](folder, clock, 0, learn_from=chosen.learn_from) as (
+            client,
+            service,
+            _,
+        ),
     ):
-        _, raw = week["live"](client, service, clock, rankings, seed, user)
+        _, raw = week["live"](client, service, clock, chosen.rankings, seed, user)
         noticed = service.loops["shop"].published.changes["auto"].count
-    took = week["searches_to_recover"](raw, int(week["DRIFT"] * rankings))
+    took = week["searches_to_recover"](raw, int(week["DRIFT"] * chosen.rankings))
     return float(np.mean(raw)), took, noticed
 
 

@@ -2,7 +2,7 @@
 
 A shop starts with what it has: a catalogue, sorted by popularity. Two rankers that know nothing
 learn beside it: `auto`, and the same without adapting, to compare. People search and click, and as
-soon as `auto` has learnt from a few hundred searches it is tried against what people see; clicks
+soon as `auto` has learnt from some searches it is tried against what people see; clicks
 decide. After the fourth day the weather changes, and people with it: they want other categories,
 and look at other things.
 In the end the journal is replayed, and must lead to the same state, bit for bit. `--keep` leaves
@@ -56,7 +56,7 @@ FEATURES = {name: {"number": f"item.{name}"} for name in NUMBERS}
 FEATURES |= {"category": {"category": "item.category", "limit": len(CATEGORIES)}}
 POPULAR = "popular"
 RANKERS = ("auto", "auto:adapt=False")
-ENOUGH = 200
+ENOUGH = 60
 """`auto` is tried when it has learnt from so many searches."""
 HOUR = 1 / 24
 
@@ -223,8 +223,13 @@ def searches_to_recover(raw: list[float], at: int, share: float = 0.9) -> int | 
 
 
 @contextlib.contextmanager
-def shop_service(folder: str, clock: Clock, port: int) -> Iterator[tuple[Client, Service, str]]:
-    """Run the service of the shop, with an empty journal in this folder."""
+def shop_service(
+    folder: str, clock: Clock, port: int, **settings: object
+) -> Iterator[tuple[Client, Service, str]]:
+    """Run the service of the shop, with an empty journal in this folder.
+
+    settings : of the loop, besides those of the example
+    """
     loop = {
         "fields": FIELDS,
         "features": FEATURES,
@@ -232,6 +237,7 @@ def shop_service(folder: str, clock: Clock, port: int) -> Iterator[tuple[Client,
         "journal": str(Path(folder) / "shop.journal"),
         "window": 1800,
         "check_every": 500,
+        **settings,
     }
     service = Service.start(as_settings({"loops": {"shop": loop}}), clock=clock)
     try:
