@@ -88,3 +88,9 @@ def test_nobody_clicks(journal):
     expected = forecast(measure_traffic(journal, {"buy": 1.0}), 0.025)
     assert expected.clicked_per_day == 0
     assert [one.days for one in expected.durations] == [None] * 3
+
+
+def test_a_rest_of_the_error_budget_is_enough():
+    """What is left after a change of alpha may be a rounding error."""
+    needed = [forecast(None, alpha).durations[0].outcomes for alpha in (1e-3, 1e-15, 1e-30)]
+    assert needed[0] < needed[1] < needed[2] < 100 * needed[0]

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from rankloop.serving.journal.base import UnreachableError
+from rankloop.serving.journal.base import CompactedError, UnreachableError
 from rankloop.serving.routes.openapi import document
 from rankloop.serving.service import Service
 from rankloop.serving.settings.service import as_settings
@@ -289,6 +289,20 @@ def test_operators_promote_roll_back_and_experiment(start):
     assert loop.published.champion == "solar-i"
     assert loop.published.models["solar-i"].digest() != learnt
     assert shop.post("/v1/shop/rollback", json={"position": 999}).status_code == 422
+
+
+@pytest.mark.slow
+def test_an_experiment_starts_although_nobody_can_say_how_long_it_takes(start, monkeypatch):
+    _, shop = start()
+
+    def is_compacted(*_):
+        raise CompactedError("entry 1 was compacted and is only in the archive")
+
+    monkeypatch.setattr("rankloop.serving.routes.experiments.measure_traffic", is_compacted)
+    assert shop.get("/v1/shop/experiments").json()["next"]["rankings_per_day"] is None
+    begun = shop.post("/v1/shop/experiments", json={"challengers": ["slam:measure=AP"]})
+    assert begun.json()["status"] == "accepted"
+    assert begun.json()["forecast"]["durations"][0]["outcomes"] > 0
 
 
 @pytest.mark.slow
