@@ -398,6 +398,19 @@ def test_ubi_as_it_is(shop):
     assert shop.post("/ubi/events", json=[{"timestamp": 1}]).status_code == 422
 
 
+def test_ubi_may_have_large_numbers_and_deep_lists(shop):
+    shop.post(RANK, json={"id": "q1", "items": ITEMS})
+    place = {"object": {"object_id": "b"}, "x": 10**30}
+    click = {"action_name": "click", "query_id": "q1", "event_attributes": place}
+    other = click | {"event_attributes": place | {"x": 10**30 + 1}}
+    found = shop.post("/ubi/events", json=[click, click, other]).json()["taken"]
+    assert found == {"applied": 2, "duplicate": 1}
+    text = json.dumps(click).replace(str(10**30), "[" * 600 + "]" * 600)
+    deep = shop.post("/ubi/events", content=text)
+    assert deep.status_code == 400
+    assert "object 1: it is nested too deeply" in deep.json()["detail"]
+
+
 def test_an_apprentice_shows_the_callers_order(start):
     service, shop = start(policy="apprentice")
     shop.post("/v1/shop/judgements", json={"ranking_id": "r1", "grades": {"a": 0, "b": 1}})

@@ -17,9 +17,7 @@ T = TypeVar("T")
 _interrupted: ContextVar[Event | None] = ContextVar("_interrupted", default=None)
 
 
-def train_side_by_side(
-    jobs: Sequence[Callable[[], T]], at_once: int, each: int
-) -> Generator[T]:
+def train_side_by_side(jobs: Sequence[Callable[[], T]], at_once: int, each: int) -> Generator[T]:
     """Yield what jobs return, in their order.
 
     Closing it, and an error or an interrupt in it, ends the jobs that run, after their current
