@@ -298,7 +298,7 @@ def test_an_experiment_starts_although_nobody_can_say_how_long_it_takes(start, m
     def is_compacted(*_):
         raise CompactedError("entry 1 was compacted and is only in the archive")
 
-    monkeypatch.setattr("rankloop.serving.routes.experiments.measure_traffic", is_compacted)
+    monkeypatch.setattr("rankloop.serving.routes.experiments.estimate_traffic", is_compacted)
     assert shop.get("/v1/shop/experiments").json()["next"]["rankings_per_day"] is None
     begun = shop.post("/v1/shop/experiments", json={"challengers": ["slam:measure=AP"]})
     assert begun.json()["status"] == "accepted"

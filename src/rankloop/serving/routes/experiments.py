@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
-from rankloop.serving.experiments.forecast import Forecast, Traffic, forecast, measure_traffic
+from rankloop.serving.experiments.forecast import Forecast, Traffic, estimate_traffic, forecast
 from rankloop.serving.experiments.intervals import share_of_errors
 from rankloop.serving.journal.action_entries import ExperimentEnded, ExperimentStarted
 from rankloop.serving.journal.base import JournalError
@@ -119,7 +119,7 @@ async def start_experiment(call: Call) -> Response:
 async def _forecast(call: Call, alpha: float, share: float = 1.0) -> Forecast:
     def measure(journal: Journal) -> Traffic | None:
         try:
-            return measure_traffic(journal, feedback)
+            return estimate_traffic(journal, feedback)
         except JournalError:  # it may be compacted meanwhile; nothing else depends on a forecast
             return None
 
