@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from rankloop.serving.journal.base import UnreachableError
+from rankloop.serving.journal.base import CompactedError, UnreachableError
 from rankloop.serving.routes.openapi import document
 from rankloop.serving.service import Service
 from rankloop.serving.settings.service import as_settings
@@ -292,6 +292,20 @@ def test_operators_promote_roll_back_and_experiment(start):
 
 
 @pytest.mark.slow
+def test_an_experiment_starts_although_nobody_can_say_how_long_it_takes(start, monkeypatch):
+    _, shop = start()
+
+    def is_compacted(*_):
+        raise CompactedError("entry 1 was compacted and is only in the archive")
+
+    monkeypatch.setattr("rankloop.serving.routes.experiments.estimate_traffic", is_compacted)
+    assert shop.get("/v1/shop/experiments").json()["next"]["rankings_per_day"] is None
+    begun = shop.post("/v1/shop/experiments", json={"challengers": ["slam:measure=AP"]})
+    assert begun.json()["status"] == "accepted"
+    assert begun.json()["forecast"]["durations"][0]["outcomes"] > 0
+
+
+@pytest.mark.slow
 def test_scopes(start):
     def token(name, *scopes):
         digest = hashlib.sha256(name.encode()).hexdigest()
@@ -382,6 +396,19 @@ def test_ubi_as_it_is(shop):
     assert shop.post("/ubi/queries", content=pretty).json()["taken"] == {"joined": 1}
     assert shop.post("/ubi/queries", content="[{]").status_code == 400
     assert shop.post("/ubi/events", json=[{"timestamp": 1}]).status_code == 422
+
+
+def test_ubi_may_have_large_numbers_and_deep_lists(shop):
+    shop.post(RANK, json={"id": "q1", "items": ITEMS})
+    place = {"object": {"object_id": "b"}, "x": 10**30}
+    click = {"action_name": "click", "query_id": "q1", "event_attributes": place}
+    other = click | {"event_attributes": place | {"x": 10**30 + 1}}
+    found = shop.post("/ubi/events", json=[click, click, other]).json()["taken"]
+    assert found == {"applied": 2, "duplicate": 1}
+    text = json.dumps(click).replace(str(10**30), "[" * 600 + "]" * 600)
+    deep = shop.post("/ubi/events", content=text)
+    assert deep.status_code == 400
+    assert "object 1: it is nested too deeply" in deep.json()["detail"]
 
 
 def test_an_apprentice_shows_the_callers_order(start):

@@ -68,36 +68,47 @@ def _quota(group: Path) -> float:
         return math.inf
 
 
-_among: ContextVar[int] = ContextVar("_among", default=1)
+_share: ContextVar[int | None] = ContextVar("_share", default=None)
 
 
 @contextlib.contextmanager
-def divide_threads(among: int) -> Iterator[None]:
-    """Give what runs meanwhile its share of the threads, because others run, too."""
-    token = _among.set(_among.get() * among)
+def share_threads(each: int) -> Iterator[None]:
+    """Let what runs meanwhile use so many threads, because others run at the same time."""
+    token = _share.set(each)
     try:
         yield
     finally:
-        _among.reset(token)
+        _share.reset(token)
+
+
+def shared_threads() -> int | None:
+    """Return the number of threads inside :func:`share_threads`; None elsewhere."""
+    return _share.get()
 
 
 def threads() -> int:
     """Return how many threads to use: the variable OMP_NUM_THREADS, at most 256.
 
-    Without the variable, it is the number of processors, at most 8; inside :func:`divide_threads` a
-    share of that, at least one.
+    Without the variable, it is the number of processors, at most 8. Inside :func:`share_threads` it
+    is the share.
     """
+    share = shared_threads()
+    if share is not None:
+        return share
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip().lstrip("0")
-    most = min(int(asked[:4]), _MAX_ASKED) if asked.isdecimal() else min(processors(), _MAX)
-    return max(most // _among.get(), 1)
+    if not asked.isdecimal():
+        return min(processors(), _MAX)
+    return min(int(asked[:4]), _MAX_ASKED)
 
 
 def useful_threads(values: int) -> int:
     """Return how many threads it is worth to train trees with on so many values.
 
-    Threads wait for each other at every tree, so more of them would be slower on small data.
+    Threads wait for each other at every tree, so more of them would be slower on small data. Inside
+    :func:`share_threads` it is the share for all: LightGBM keeps its number of threads once for the
+    process, and computes with buffers of another size if somebody else changes it meanwhile.
     """
-    return max(1, min(threads(), values // _VALUES_A_THREAD))
+    return shared_threads() or max(1, min(threads(), values // _VALUES_A_THREAD))
 
 
 @contextlib.contextmanager

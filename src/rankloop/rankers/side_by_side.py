@@ -7,21 +7,27 @@ from contextvars import ContextVar, copy_context
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
-from rankloop._utils.processors import divide_threads
+from rankloop._utils.processors import share_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
 T = TypeVar("T")
 
 _interrupted: ContextVar[Event | None] = ContextVar("_interrupted", default=None)
 
 
-def train_side_by_side(jobs: Sequence[Callable[[], T]], at_once: int) -> Iterator[T]:
-    """Yield what jobs return, in their order; so many run at once, each on its share of threads.
+def train_side_by_side(jobs: Sequence[Callable[[], T]], at_once: int, each: int) -> Generator[T]:
+    """Yield what jobs return, in their order.
 
-    Whoever stops before the end, by an error, an interrupt or because enough has been seen, ends
-    the jobs that run, after their current rounds (:func:`end_if_interrupted`).
+    Closing it, and an error or an interrupt in it, ends the jobs that run, after their current
+    rounds (:func:`end_if_interrupted`). Whoever may stop before the end must close it: an error's
+    traceback keeps it alive.
+
+    Parameters
+    ----------
+    at_once : how many jobs run at the same time; with one, a job has all threads
+    each : the threads of each job
     """
     if at_once <= 1:
         for job in jobs:
@@ -31,7 +37,7 @@ def train_side_by_side(jobs: Sequence[Callable[[], T]], at_once: int) -> Iterato
 
     def run(job: Callable[[], T]) -> T:
         _interrupted.set(interrupted)
-        with divide_threads(at_once):
+        with share_threads(each):
             return job()
 
     pool = ThreadPoolExecutor(at_once)

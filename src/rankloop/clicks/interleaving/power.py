@@ -56,14 +56,14 @@ class Effect:
 def impressions_of_test(effect: Effect, alpha: float = 0.05, power: float = 0.8) -> int:
     """Return how many impressions a test needs that is made once, at the end.
 
-    n = variance (z(1 - alpha / 2) + z(power))^2 / mean^2, with z the normal quantiles.
+    n = variance (z(power) - z(alpha / 2))^2 / mean^2, with z the normal quantiles.
 
     >>> impressions_of_test(Effect(0.1, 0.5))
     1562
     """
     check_sequence(alpha, -1, 1)
     _check_power(power)
-    z = float(ndtri(1 - alpha / 2) + ndtri(power))
+    z = float(ndtri(power) - ndtri(alpha / 2))
     return math.ceil(effect.variance * (z / effect.mean) ** 2)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rankloop._utils.processors import threads
+from rankloop._utils.processors import shared_threads, threads
 from rankloop.exceptions import DataError
 from rankloop.rankers.batch.base import BatchRanker
 from rankloop.rankers.boosting import bridge
@@ -110,10 +110,9 @@ class TreeModel(BatchRanker):
         assert self._booster is not None
         if len(X) == 0:
             return np.zeros(0)
-        used = 1
-        if len(X) >= _ROWS_A_THREAD:
+        used = shared_threads() or (threads() if len(X) >= _ROWS_A_THREAD else 1)
+        if used > 1:
             bridge.engine()  # makes sure that this many threads are available
-            used = threads()
         return np.asarray(self._booster.predict(X, num_threads=used, **what))
 
     def contributions(self, X: object) -> NDArray[np.float64]:

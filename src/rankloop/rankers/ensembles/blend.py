@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -148,15 +149,16 @@ class Blend(BatchRanker):
             ranker = self._share_parameters(member, data)
             shown = None if judged is None else judged.data_for(ranker)
             jobs.append(partial(self._train, ranker, training.data_for(ranker), shown, goes_on))
-        at_once = min(threads() // useful_threads(data.X.size), len(jobs))
-        trained = zip(train_side_by_side(jobs, at_once), members, strict=True)
-        for k, (ranker, (_, kind)) in enumerate(trained):
-            self.members_ = [*self.members_[:k], ranker, *self.members_[k + 1 :]]
-            self.kinds_ = np.concatenate([self.kinds_[:k], [kind], self.kinds_[k + 1 :]])
-            self.rounds_ += 1
-            yield
-            if on_round is not None:
-                on_round(Round(k + 1, float("nan"), None, True))
+        each = useful_threads(data.X.size)
+        at_once = min(threads() // each, len(jobs))
+        with closing(train_side_by_side(jobs, at_once, each)) as trained:
+            for k, (ranker, (_, kind)) in enumerate(zip(trained, members, strict=True)):
+                self.members_ = [*self.members_[:k], ranker, *self.members_[k + 1 :]]
+                self.kinds_ = np.concatenate([self.kinds_[:k], [kind], self.kinds_[k + 1 :]])
+                self.rounds_ += 1
+                yield
+                if on_round is not None:
+                    on_round(Round(k + 1, float("nan"), None, True))
 
     def _train(
         self, ranker: Ranker, data: QueryDataset, valid: QueryDataset | None, goes_on: bool

@@ -101,10 +101,10 @@ def outcomes_needed(preference: float, alpha: float) -> tuple[int, int]:
     )
 
 
-def measure_traffic(
+def estimate_traffic(
     journal: Journal, feedback: Mapping[str, RuleSettings | float]
 ) -> Traffic | None:
-    """Return the rates of rankings and clicks in the last week of a journal; None if unknown.
+    """Estimate the rates of rankings and clicks in the last week of a journal; None if unknown.
 
     Imported logs and judgements do not count. Some 2,000 entries are read, spread over the week.
 

@@ -34,6 +34,8 @@ def canonical(value: Any) -> bytes:
 def _with_whole_numbers(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _WHOLE else value
+    if isinstance(value, int) and value.bit_length() > _BITS:  # MessagePack has none of these
+        return value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
     if isinstance(value, dict):
         return {name: _with_whole_numbers(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -41,4 +43,5 @@ def _with_whole_numbers(value: Any) -> Any:
     return value
 
 
+_BITS = 63
 _WHOLE = 2**53  # up to here, integers and floats are the same numbers

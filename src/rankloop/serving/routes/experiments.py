@@ -9,9 +9,10 @@ import msgspec
 from msgspec import Meta
 
 from rankloop.feedback.ids import new_id
-from rankloop.serving.experiments.forecast import Forecast, forecast, measure_traffic
+from rankloop.serving.experiments.forecast import Forecast, Traffic, estimate_traffic, forecast
 from rankloop.serving.experiments.intervals import share_of_errors
 from rankloop.serving.journal.action_entries import ExperimentEnded, ExperimentStarted
+from rankloop.serving.journal.base import JournalError
 from rankloop.serving.problems import HTTPProblem
 from rankloop.serving.routes.actions import ActionAnswer, Share, require_model, take_action
 from rankloop.serving.routes.base import Endpoint, answer
@@ -116,11 +117,15 @@ async def start_experiment(call: Call) -> Response:
 
 
 async def _forecast(call: Call, alpha: float, share: float = 1.0) -> Forecast:
-    def expect(journal: Journal) -> Forecast:
-        return forecast(measure_traffic(journal, feedback), alpha, share)
+    def measure(journal: Journal) -> Traffic | None:
+        try:
+            return estimate_traffic(journal, feedback)
+        except JournalError:  # it may be compacted meanwhile; nothing else depends on a forecast
+            return None
 
     feedback = call.loop.published.settings.feedback
-    return await asyncio.to_thread(call.loop.read, expect)
+    traffic = await asyncio.to_thread(call.loop.read, measure)
+    return await asyncio.to_thread(forecast, traffic, alpha, share)
 
 
 async def end_experiment(call: Call) -> Response:

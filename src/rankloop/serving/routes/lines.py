@@ -36,8 +36,7 @@ def read_with_texts(content: bytes, kind: type[T]) -> list[tuple[T, bytes]]:
     """Return the same, each with bytes that are equal exactly if the same object was sent."""
     texts, decoder = _texts(content), msgspec.json.Decoder(kind)
     return [
-        (_decode(text, decoder, n), canonical(msgspec.json.decode(text)))
-        for n, text in enumerate(texts, start=1)
+        (_decode(text, decoder, n), _canonical(text, n)) for n, text in enumerate(texts, start=1)
     ]
 
 
@@ -77,6 +76,13 @@ def _decode(text: bytes, decoder: msgspec.json.Decoder[T], number: int) -> T:
         raise HTTPProblem(422, f"object {number}: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _unreadable(error, text) from None
+
+
+def _canonical(text: bytes, number: int) -> bytes:
+    try:
+        return canonical(msgspec.json.decode(text))
+    except RecursionError:
+        raise HTTPProblem(400, f"object {number}: it is nested too deeply") from None
 
 
 def _unreadable(error: Exception, text: bytes) -> HTTPProblem:
