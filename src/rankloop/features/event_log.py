@@ -290,6 +290,8 @@ class EventReader:
     def _at(self, record: Mapping[str, Any]) -> int:
         """Return the time of an object in milliseconds."""
         value = record.get("timestamp")
+        if value is None:
+            raise DataError(f"it has no timestamp, only {', '.join(record)}")
         if isinstance(value, str) and not value.isdigit():
             try:
                 instant = datetime.fromisoformat(value)
