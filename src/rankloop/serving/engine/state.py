@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Ranker
     from rankloop.serving.experiments.experiment import ExperimentModels
 
-ENGINE = 4
+ENGINE = 5
 """The version of the arithmetic. Digests are compared only if it is the same."""
 
 
