@@ -184,6 +184,14 @@ class TestConfiguration:
         ok("train", "--config", "rankloop.toml", "-o", "shop.rlm")
         assert "position" in rl.load("shop.rlm").features.names
 
+    def test_ids_and_lists_in_one_text_are_pointed_out(self, ok, shop):
+        rows = "".join(f"{k // 4},{k % 2},i{k % 8},{'a|b' if k % 3 else 'b'}\n" for k in range(80))
+        Path("shop.csv").write_text(f"qid,label,id,tags\n{rows}")
+        ok("init", "shop.csv")
+        text = Path("rankloop.toml").read_text()
+        assert 'id: category of 8; ids of documents? then doc_id = "id"' in text
+        assert 'tags: category of 2; several in one text? then lists = ["tags=|"]' in text
+
     def test_what_is_typed_goes_first(self, run, shop, ok):
         ok("init", "shop.csv", "--click", "click_bool", "--position", "position")
         done = run("inspect", "--config", "rankloop.toml", "--query", "none")

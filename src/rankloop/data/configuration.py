@@ -94,8 +94,19 @@ def _comments(data: QueryDataset, unsure: Sequence[str]) -> list[str]:
             words += f", {100 * share:.0f}% missing"
         if column.name in unsure:
             words += "; dropped below: if it is known before ranking, include it instead"
+        elif column.kind == "category":
+            words += _advise(column.name, column.categories)
         comments.append(f"  {column.name}: {words}")
     return comments
+
+
+def _advise(name: str, categories: Sequence[object]) -> str:
+    """Return what a column of categories may be instead."""
+    if any("|" in str(category) for category in categories):
+        return f'; several in one text? then lists = ["{name}=|"]'
+    if name.lower() in ("id", "item_id", "sku"):
+        return f'; ids of documents? then doc_id = "{name}", and no feature'
+    return ""
 
 
 def write(description: DataDescription, path: str | os.PathLike[str]) -> None:
