@@ -235,6 +235,20 @@ def test_a_ranker_learns_on_after_features_are_added(start, ranker, learn_from):
     assert old.n_queries_seen_ == new.n_queries_seen_ > 0
 
 
+def test_the_state_says_that_a_model_lacks_a_feature_to_learn(start):
+    service, shop = start()
+    shop.put("/v1/shop/items", json=catalogue())
+    start.stop()
+    service, shop = start(features={name: FEATURES[name] for name in FEATURES if name != "price"})
+    shop.post("/v1/shop/rank", json={"id": "r", "items": IDS})
+    shop.post("/v1/shop/feedback", json={"events": [{"ranking_id": "r", "item": "i1"}]})
+    start.clock.now += 61
+    until(lambda: service.loops["shop"].published.totals.examples == 1)
+    models = {model["name"]: model for model in shop.get("/v1/shop").json()["models"]}
+    assert models["newton"]["refused"] == 1
+    assert "refused" not in models["newton.2"]
+
+
 def test_a_restart_and_a_replay_compute_the_same_bits(start):
     service, shop = start()
     shop.put("/v1/shop/items", json=catalogue())

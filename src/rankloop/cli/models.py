@@ -37,6 +37,9 @@ def list_(service: ServiceOptions, json: o.Json = False) -> None:
         for model in state["models"]
     ]
     print_table(["model", "champion", "version", "rankings", "nDCG@10", "recent"], rows)
+    for model in state["models"]:
+        if model.get("refused"):
+            typer.echo(f"{model['name']} could not learn from {model['refused']:,} examples")
     show_waiting(state)
 
 
