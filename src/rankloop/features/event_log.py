@@ -302,7 +302,7 @@ class EventReader:
             aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
             return round(aware.timestamp() * 1000)
         try:
-            number = float(value)  # type: ignore[arg-type]
+            number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise DataError(f"timestamp: expected a date or a number; found {value!r}") from None
         if not abs(number) < (2**42 if self._unit == "s" else 2**52):
