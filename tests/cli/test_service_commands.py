@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 
+from rankloop.client import Client
 from rankloop.rankers.online.solar_i import SolarI
 from rankloop.serving.journal.action_entries import ExperimentEnded
 from rankloop.serving.journal.opening import open_journal
@@ -53,6 +56,11 @@ def test_experiments_are_started_shown_and_ended(ok, run, service):
     assert "on 50% of rankings, against solar-i" in shown.out
     assert ["slam", "0", "0", "0", "-1.000", "to", "+1.000"] in shown.cells
     assert ok("experiments", "show", "--json").json["experiment"]["share"] == 0.5
+    assert "not counted yet" not in shown.out
+    with Client(os.environ["RANKLOOP_URL"]) as client:
+        client.rank({"a": [1, 2, 3], "b": [3, 2, 1]})
+    for command in (("experiments", "show"), ("models", "list")):
+        assert "feedback is not over: 1 ranking\n" in ok(*command).out
     again = run("experiments", "start", "slam")
     assert again.code == 1
     assert "is running and cannot be changed" in again.err

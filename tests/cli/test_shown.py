@@ -172,6 +172,26 @@ class TestConfiguration:
         assert "20 queries learnt" in done.out
         assert rl.load("shop.rlm").features.names == ("price", "brand")
 
+    def test_a_column_that_may_be_a_leak_is_dropped_unless_it_is_included(self, ok, shop):
+        ok("init", "shop.csv", "--label", "click_bool")
+        text = Path("rankloop.toml").read_text()
+        assert 'drop = ["position"]' in text
+        assert "#   position: number; dropped below: if it is known before ranking" in text
+        ok("train", "--config", "rankloop.toml", "-o", "shop.rlm")
+        assert rl.load("shop.rlm").features.names == ("price", "brand")
+        ok("init", "shop.csv", "--label", "click_bool", "--include", "position", "--force")
+        assert "drop = [" not in Path("rankloop.toml").read_text().replace("# drop = []", "")
+        ok("train", "--config", "rankloop.toml", "-o", "shop.rlm")
+        assert "position" in rl.load("shop.rlm").features.names
+
+    def test_ids_and_lists_in_one_text_are_pointed_out(self, ok, shop):
+        rows = "".join(f"{k // 4},{k % 2},i{k % 8},{'a|b' if k % 3 else 'b'}\n" for k in range(80))
+        Path("shop.csv").write_text(f"qid,label,id,tags\n{rows}")
+        ok("init", "shop.csv")
+        text = Path("rankloop.toml").read_text()
+        assert 'id: category of 8; ids of documents? then doc_id = "id"' in text
+        assert 'tags: category of 2; several in one text? then lists = ["tags=|"]' in text
+
     def test_what_is_typed_goes_first(self, run, shop, ok):
         ok("init", "shop.csv", "--click", "click_bool", "--position", "position")
         done = run("inspect", "--config", "rankloop.toml", "--query", "none")

@@ -160,7 +160,8 @@ def test_errors_name_the_line(tmp_path):
         ("{", "it is not JSON"),
         ("[1]", "expected JSON objects"),
         ('{"what": 1}', "found an object with what; expected an event"),
-        ('{"ranking_id": "r", "items": ["a"]}', "timestamp: expected a date or a number"),
+        ('{"ranking_id": "r", "items": ["a"]}', "it has no timestamp, only ranking_id, items"),
+        ('{"id": "a", "fields": {}, "timestamp": []}', "timestamp: expected a date or a number"),
         ('{"ranking_id": "r", "items": [{}], "timestamp": 1}', "another form than expected"),
     ):
         path.write_text('{"id": "a", "fields": {}, "timestamp": 1}\n' + bad)

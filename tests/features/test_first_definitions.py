@@ -90,6 +90,39 @@ def test_a_catalogue_alone_is_enough_and_says_that_worth_is_unknown(table):
     assert first.remarks["item.price"] == '2 values, such as "59.5", 33% missing'
 
 
+def test_ids_and_titles_are_no_categories_and_lists_count_their_parts(tmp_path):
+    rows = "".join(f"a{i},hat {i},x{i},{'red|new' if i % 2 else 'new|old'}\n" for i in range(200))
+    (tmp_path / "items.csv").write_text(f"id,title,code,tags\n{rows}")
+    log = write(tmp_path / "log.jsonl", [
+        {"ranking_id": "r", "items": ["a1", "a2"], "user": "u", "timestamp": 1700000100},
+        {"ranking_id": "r", "item": "a2", "type": "click", "timestamp": 1700000130},
+    ])  # fmt: skip
+    first = propose_definitions(tmp_path / "items.csv", [log])
+    assert first.fields["item"] == {"title": "text", "code": "category", "tags": "categories"}
+    assert "nearly every item has another one" in first.remarks["item.code"]
+    assert not [name for name in first.features if "code" in name]
+    assert first.features["tags"]["limit"] == 8
+    assert first.remarks["item.tags"].startswith("3 values")
+
+
+@pytest.mark.parametrize(
+    ("last", "said"),
+    [
+        (",about 20,2026-05-01", "item.price is a category here; 95% of the values are numbers"),
+        (",20,2026-05-01", ""),
+        (",20,01.05.2026", ""),
+    ],
+)
+def test_values_that_are_probably_mistakes_are_named(tmp_path, last, said):
+    day = "31.12.2025" if last.endswith("2026") else "2025-12-31"
+    rows = "".join(f"a{i},{i},{day}\n" for i in range(20))
+    (tmp_path / "items.csv").write_text(f"id,price,released\n{rows}z{last}\n")
+    notes = " ".join(propose_definitions(tmp_path / "items.csv").notes)
+    assert said in notes
+    assert ("item.released is a category" in notes) == (day == "31.12.2025")
+    assert ("item.price" in notes) == bool(said)
+
+
 def test_all_formats_of_a_catalogue_have_the_same_items(tmp_path, table):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
@@ -112,7 +145,7 @@ def test_all_formats_of_a_catalogue_have_the_same_items(tmp_path, table):
     ("text", "words"),
     [
         ("id,price\na,3,4\n", "items.csv:2: found 3 columns"),
-        ("name,price\na,3\n", "there is no column 'id'"),
+        ("name,price\na,3\n", "no column 'id'; name the column of the ids with item_id='...'"),
         ("id,price\n,3\n", "items.csv:2: it has no id"),
         ("", "no items"),
     ],

@@ -213,6 +213,42 @@ def test_a_score_is_explained_by_the_names_of_features(start):
     assert shown[0]["contributions"]["brand"] != 0
 
 
+@pytest.mark.parametrize(
+    ("ranker", "learn_from"), [("newton", "pairs"), ("slam", "grades"), ("pdgd", "grades")]
+)  # pairs, documents, and rankers that learn from clicks themselves
+def test_a_ranker_learns_on_after_features_are_added(start, ranker, learn_from):
+    policy = "plackett-luce" if ranker == "pdgd" else "best-first"
+    how = {"rankers": [ranker], "learn_from": learn_from, "policy": policy}
+    service, shop = start(**how)
+    shop.put("/v1/shop/items", json=catalogue())
+    start.stop()
+    service, shop = start(
+        **how, features={"seen": {"count": "impression", "per": "item"}, **FEATURES}
+    )
+    ranked = shop.post("/v1/shop/rank", json={"id": "r", "items": IDS}).json()
+    click = {"ranking_id": "r", "item": ranked["items"][2]["id"]}
+    shop.post("/v1/shop/feedback", json={"events": [click]})
+    start.clock.now += 61
+    loop = service.loops["shop"]
+    until(lambda: loop.published.totals.examples == 1)
+    old, new = (loop.published.models[name] for name in (ranker, f"{ranker}.2"))
+    assert old.n_queries_seen_ == new.n_queries_seen_ > 0
+
+
+def test_the_state_says_that_a_model_lacks_a_feature_to_learn(start):
+    service, shop = start()
+    shop.put("/v1/shop/items", json=catalogue())
+    start.stop()
+    service, shop = start(features={name: FEATURES[name] for name in FEATURES if name != "price"})
+    shop.post("/v1/shop/rank", json={"id": "r", "items": IDS})
+    shop.post("/v1/shop/feedback", json={"events": [{"ranking_id": "r", "item": "i1"}]})
+    start.clock.now += 61
+    until(lambda: service.loops["shop"].published.totals.examples == 1)
+    models = {model["name"]: model for model in shop.get("/v1/shop").json()["models"]}
+    assert models["newton"]["refused"] == 1
+    assert "refused" not in models["newton.2"]
+
+
 def test_a_restart_and_a_replay_compute_the_same_bits(start):
     service, shop = start()
     shop.put("/v1/shop/items", json=catalogue())
@@ -253,6 +289,7 @@ def test_features_can_be_added(start):
     start.clock.now += 61
     until(lambda: loop.published.totals.examples == 1)
     assert loop.published.models["newton.2"].n_queries_seen_ == 1
+    assert loop.published.models["newton"].n_queries_seen_ == 1  # and the champion goes on
     for ranking in ("r0", "r1"):  # with the features of then, and of now
         seen = shop.get(f"/dashboard/loops/shop/rankings/{ranking}")
         assert seen.status_code == 200, seen.text

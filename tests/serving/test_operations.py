@@ -225,6 +225,13 @@ def test_an_import_that_fails_leaves_nothing_behind(goods):
     assert "2 judged queries" in import_goods("--config", "a.toml")
 
 
+def test_an_import_into_a_journal_that_the_settings_do_not_name_says_so(goods):
+    (goods / "goods.csv").write_text(GOODS.replace(",,", ",4,"))
+    assert "another journal" not in import_goods("--config", "a.toml")
+    words = ("journal", "import", "other.db", "goods.csv", "--drop", "sku", "--config", "a.toml")
+    assert "a.toml: a service with these settings has another journal" in rankloop(*words)
+
+
 def test_an_import_takes_changed_settings_over(goods):
     settings = goods / "a.toml"
     (goods / "goods.csv").write_text(GOODS.replace(",,", ",4,"))

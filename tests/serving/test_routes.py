@@ -148,6 +148,12 @@ def test_candidates_that_cannot_be_right(still, items, words):
     assert still.get("/v1/shop").json()["position"] == 1  # nothing was journaled
 
 
+def test_an_unknown_field_of_a_request_is_answered_with_the_known_ones(still):
+    said = still.post(RANK, json={"ids": ["a"]}).json()["detail"]
+    assert said.startswith("the body: object contains unknown field `ids`; it may have ")
+    assert " items," in said
+
+
 @pytest.mark.parametrize(
     ("content", "kind", "status"),
     [

@@ -9,7 +9,7 @@ import typer
 from rankloop.cli import catch_errors
 from rankloop.cli import options as o
 from rankloop.cli.option_groups import takes_groups
-from rankloop.cli.service_options import Reason, ServiceOptions
+from rankloop.cli.service_options import Reason, ServiceOptions, show_waiting
 from rankloop.cli.tables import print_json, print_table
 from rankloop.exceptions import RankloopError
 
@@ -79,6 +79,8 @@ def show(service: ServiceOptions, json: o.Json = False) -> None:
         )
         names = ["challenger", "outcomes", "wins", "losses", "wins minus losses"]
         print_table(names, [_cells(challenger) for challenger in experiment["challengers"]])
+        typer.echo("outcomes: rankings with a click; of a session, or of a user, only the first")
+        show_waiting(service.send("GET", ""))
     last = found.get("last")
     if last is not None:
         winner = f"{last['winner']} won" if last["winner"] else "no winner"

@@ -10,7 +10,7 @@ import typer
 from rankloop.cli import catch_errors
 from rankloop.cli import options as o
 from rankloop.cli.option_groups import takes_groups
-from rankloop.cli.service_options import Reason, ServiceOptions
+from rankloop.cli.service_options import Reason, ServiceOptions, show_waiting
 from rankloop.cli.tables import print_json, print_table, quality_cells
 
 models = typer.Typer(add_completion=False, help="See and change the models of a running loop.")
@@ -37,6 +37,10 @@ def list_(service: ServiceOptions, json: o.Json = False) -> None:
         for model in state["models"]
     ]
     print_table(["model", "champion", "version", "rankings", "nDCG@10", "recent"], rows)
+    for model in state["models"]:
+        if model.get("refused"):
+            typer.echo(f"{model['name']} could not learn from {model['refused']:,} examples")
+    show_waiting(state)
 
 
 @models.command("add")

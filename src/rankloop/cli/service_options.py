@@ -46,4 +46,14 @@ class ServiceOptions:
         typer.echo(f"{what}: {action['status']}, entry {action['position']}")
 
 
+def show_waiting(state: dict[str, Any]) -> None:
+    """Say how many rankings of a loop still wait for feedback, if any do."""
+    n = state["open_rankings"]
+    if n:
+        typer.echo(
+            f"not counted yet, because the window for their feedback is not over: {n:,} "
+            f"ranking{'s' * (n != 1)}"
+        )
+
+
 Reason = Annotated[str, typer.Option("--reason", help="Reason, which the journal keeps.")]

@@ -11,6 +11,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from rankloop._utils.argument_names import argument
 from rankloop.data.io.files import bare_suffix, open_input
 from rankloop.exceptions import DataError, MissingExtraError, ParseError
 from rankloop.features.field_texts import read_text
@@ -64,8 +65,8 @@ def read_catalogue(
     key = id or next((known for known in IDS if known in first[1]), None)
     if key is None or key not in first[1]:
         raise DataError(
-            f"{name}: there is no column {id or 'id'!r}; name the column of the ids; the columns "
-            f"are {', '.join(map(str, first[1]))}"
+            f"{name}: there is no column {id or 'id'!r}; name the column of the ids with "
+            f"{argument('item_id', '...')}; the columns are {', '.join(map(str, first[1]))}"
         )
     if fields is not None and notice is not None:
         left = [column for column in first[1] if column != key and column not in fields]

@@ -67,10 +67,19 @@ def describe(paths: Sequence[str], options: dict[str, Any]) -> DataDescription:
             settings[name] = value
     if "doc_weight" in roles:
         settings["weight"] = roles["doc_weight"]
-    return DataDescription(settings, tuple(_comments(data)), str(data))
+    unsure = _unsure(data, options)
+    if unsure:
+        settings["drop"] = [*(options.get("drop") or []), *unsure]
+    return DataDescription(settings, tuple(_comments(data, unsure)), str(data))
 
 
-def _comments(data: QueryDataset) -> list[str]:
+def _unsure(data: QueryDataset, options: dict[str, Any]) -> list[str]:
+    """Return the columns that training refuses unless somebody says what they are."""
+    included = options.get("include") or []
+    return [name for name in leaks(Features.of(data).names) if name not in included]
+
+
+def _comments(data: QueryDataset, unsure: Sequence[str]) -> list[str]:
     import numpy as np
 
     comments = [str(data)]
@@ -83,10 +92,21 @@ def _comments(data: QueryDataset) -> list[str]:
             words += f" of {len(column.categories):,}"
         if share > 0:
             words += f", {100 * share:.0f}% missing"
-        if leaks([column.name]):
-            words += "; is it known before ranking? then include it, else drop it"
+        if column.name in unsure:
+            words += "; dropped below: if it is known before ranking, include it instead"
+        elif column.kind == "category":
+            words += _advise(column.name, column.categories)
         comments.append(f"  {column.name}: {words}")
     return comments
+
+
+def _advise(name: str, categories: Sequence[object]) -> str:
+    """Return what a column of categories may be instead."""
+    if any("|" in str(category) for category in categories):
+        return f'; several in one text? then lists = ["{name}=|"]'
+    if name.lower() in ("id", "item_id", "sku"):
+        return f'; ids of documents? then doc_id = "{name}", and no feature'
+    return ""
 
 
 def write(description: DataDescription, path: str | os.PathLike[str]) -> None:

@@ -290,6 +290,8 @@ class EventReader:
     def _at(self, record: Mapping[str, Any]) -> int:
         """Return the time of an object in milliseconds."""
         value = record.get("timestamp")
+        if value is None:
+            raise DataError(f"it has no timestamp, only {', '.join(record)}")
         if isinstance(value, str) and not value.isdigit():
             try:
                 instant = datetime.fromisoformat(value)
@@ -300,7 +302,7 @@ class EventReader:
             aware = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
             return round(aware.timestamp() * 1000)
         try:
-            number = float(value)  # type: ignore[arg-type]
+            number = float(value)
         except (TypeError, ValueError, OverflowError):
             raise DataError(f"timestamp: expected a date or a number; found {value!r}") from None
         if not abs(number) < (2**42 if self._unit == "s" else 2**52):

@@ -17,7 +17,12 @@ _SEPARATORS = ("|", ";", ",")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _DAY = re.compile(r"\d{4}-\d\d-\d\d.*")
 _ID = re.compile(r"(.*[_\s.-])?(id|code|sku|zip|postcode|ean|isbn)s?", re.IGNORECASE)
+_OTHER_DAY = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}[./]\d{1,2}[./]\d{1,2}")
+_MOSTLY = 0.9  # from this share on, a column looks like one of numbers, or of dates
 _WORDS, _LENGTH = 2.5, 60  # on average; from here on, a value is a text and no category
+_OWN_WORDS = 1.5  # the same, if nearly every value is another one, as titles are
+MANY = 100
+"""So many different values are never ids, whatever the number of rows."""
 _LARGEST_VECTOR = 4096
 
 
@@ -36,7 +41,7 @@ def read_text(field: Field, text: str) -> Any:
     if field.type == "boolean":
         return _TRUTH.get(text.lower(), text)
     if field.type in ("categories", "vector"):
-        words = _read_list(text)
+        words = read_list(text)
         if field.type == "categories":
             return words
         numbers = [w for w in words if not isinstance(w, str) or _NUMBER.fullmatch(w)]
@@ -44,7 +49,8 @@ def read_text(field: Field, text: str) -> Any:
     return text
 
 
-def _read_list(text: str) -> list[Any]:
+def read_list(text: str) -> list[Any]:
+    """Return the parts of a list in JSON, or of a text with a separator."""
     if text.startswith("["):
         try:
             found = json.loads(text)
@@ -106,13 +112,44 @@ def _type_of_texts(name: str, texts: Sequence[str]) -> str | None:
     if all(_DAY.fullmatch(text) and _is_date(text) for text in texts):
         return "date"
     if all(text.startswith("[") for text in texts):
-        return _type_of_lists([_read_list(text) for text in texts])
+        return _type_of_lists([read_list(text) for text in texts])
     # "Drama|War" is a list wherever such a mark occurs; commas are as usual in sentences.
     if any("|" in text for text in texts):
         return "categories"
     words = sum(len(text.split()) for text in texts) / len(texts)
     length = sum(map(len, texts)) / len(texts)
-    return "text" if words > _WORDS or length > _LENGTH else "category"
+    own = are_ids(len(set(texts)), len(texts))
+    most = _OWN_WORDS if own else _WORDS
+    return "text" if words > most or length > _LENGTH else "category"
+
+
+def are_ids(different: int, n: int) -> bool:
+    """Return whether nearly every one of `n` rows has a value of its own."""
+    return different > max(MANY, n // 2)
+
+
+def find_fault(values: Sequence[Any]) -> str | None:
+    """Return why categories are probably numbers or dates with mistakes; None if they are not.
+
+    >>> find_fault(["3.5", "4", *"56789012", "about 20"])
+    "91% of the values are numbers, and 'about 20' is none"
+    >>> find_fault(["31.12.2025", "1.1.2026"])
+    "the values look like dates, such as '31.12.2025', which have to be written as 2024-05-31"
+    """
+    texts = [value.strip() for value in values if isinstance(value, str)]
+    others = [text for text in texts if not _NUMBER.fullmatch(text)]
+    if others and len(others) <= (1 - _MOSTLY) * len(texts):
+        share = min(1 - len(others) / len(texts), 0.99)
+        return f"{share:.0%} of the values are numbers, and {others[0]!r} is none"
+    strange = [text for text in texts if not (_DAY.fullmatch(text) and _is_date(text))]
+    if strange and all(_OTHER_DAY.fullmatch(text) for text in strange[:1]):
+        dates = sum(_OTHER_DAY.fullmatch(text) is not None for text in strange)
+        if len(texts) - len(strange) + dates >= _MOSTLY * len(texts):
+            return (
+                f"the values look like dates, such as {strange[0]!r}, which have to be written "
+                "as 2024-05-31"
+            )
+    return None
 
 
 def _is_date(text: str) -> bool:

@@ -14,6 +14,7 @@ from rankloop._utils.toml_text import toml_key, toml_value
 from rankloop.data.catalogue import read_catalogue
 from rankloop.exceptions import DataError
 from rankloop.features.event_log import EventReader
+from rankloop.features.field_texts import find_fault
 from rankloop.feedback.compute_features import compute_features
 from rankloop.feedback.event_files import read_events
 from rankloop.feedback.grading import DEFAULT_RULES, GradingRule
@@ -56,7 +57,12 @@ class FirstDefinitions:
         """Return the settings of a loop, with comments."""
         lines = [f"# {note}" for note in self.notes]
         name = toml_key(loop)
-        lines += ["", f"[loops.{name}]", "# window = 1800.0  # seconds that feedback may take"]
+        lines += [
+            "",
+            f"[loops.{name}]",
+            f"# journal = {toml_value(f'{loop}.journal')}  # where the loop keeps everything",
+            "# window = 1800.0  # seconds to wait for feedback before learning from a ranking",
+        ]
         for side, fields in self.fields.items():
             lines += ["", f"[loops.{name}.fields.{side}]"] if fields else []
             lines += [
@@ -122,7 +128,7 @@ def _define(survey: Survey) -> FirstDefinitions:
     for side, known in fields.items():
         for name in known:
             if name in survey.fields[side]:
-                remarks[f"{side}.{name}"] = _describe(survey, side, name)
+                remarks[f"{side}.{name}"] = _describe(survey, side, name, known[name])
     left = [
         f"{side}.{name}"
         for side, known in survey.fields.items()
@@ -142,14 +148,22 @@ def _define(survey: Survey) -> FirstDefinitions:
     ]
     if left:
         notes.append(f"No type fits the values of {', '.join(left)}.")
+    for side, known in fields.items():
+        for name, kind in known.items():
+            found = survey.fields[side].get(name)
+            fault = find_fault(found.values) if found and kind == "category" else None
+            if fault is not None:
+                notes.append(f"{side}.{name} is a category here; {fault}: correct the file.")
     return FirstDefinitions(fields, features, _feedback(survey), remarks, notes)
 
 
-def _describe(survey: Survey, side: str, name: str) -> str:
+def _describe(survey: Survey, side: str, name: str, kind: str) -> str:
     found = survey.fields[side][name]
     n = len(found.different)
     count = f"{n:,}{' or more' * (n >= COUNTED)} value{'s' * (n != 1)}"
     words = [f"{count}, such as {_shorten(found.values[0])}"]
+    if side == "item" and kind == "category" and found.are_ids:
+        words.append("no feature, because nearly every item has another one")
     missing = survey.missing(side, name)
     return ", ".join([*words, *([f"{100 * missing:.0f}% missing"] if missing > 0.005 else [])])
 
@@ -160,6 +174,8 @@ def _features_of_fields(survey: Survey, fields: dict[str, dict[str, str]]) -> di
     for name, kind in fields["item"].items():
         ref = f"item.{name}"
         size = len(survey.fields["item"][name].different)
+        if kind == "category" and survey.fields["item"][name].are_ids:
+            continue
         if kind in ("number", "boolean"):
             features[name] = {kind: ref}
         elif kind == "category":
@@ -192,7 +208,9 @@ def _counters(survey: Survey, items: Mapping[str, str]) -> dict[str, Options]:
     groups = [
         name
         for name, kind in items.items()
-        if kind in ("category", "categories") and len(survey.fields["item"][name].different) > 1
+        if kind in ("category", "categories")
+        and len(survey.fields["item"][name].different) > 1
+        and not survey.fields["item"][name].are_ids
     ]
     shown = survey.rows["request"] > 0
     who = "user" if survey.users else "session" if survey.sessions else None
@@ -244,7 +262,9 @@ def _crosses(survey: Survey, fields: dict[str, dict[str, str]]) -> dict[str, Opt
             (f"{side}.{name}", name, len(survey.fields[side][name].different))
             for side in sides
             for name, kind in fields[side].items()
-            if kind == "category" and len(survey.fields[side][name].different) > 1
+            if kind == "category"
+            and len(survey.fields[side][name].different) > 1
+            and not survey.fields[side][name].are_ids
         ]
         for sides in (("request", "user"), ("item",))
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rankloop.features.events import Interaction, ItemEvent
-from rankloop.features.field_texts import guess_type
+from rankloop.features.field_texts import are_ids, guess_type, read_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,7 +36,14 @@ class FieldSurvey:
             self.values.append(value)
         if len(self.different) < COUNTED:
             words = value if isinstance(value, list | tuple) else [value]
+            if isinstance(value, str) and ("|" in value or value.startswith("[")):
+                words = read_list(value)
             self.different.update(str(word) for word in words[:50])
+
+    @property
+    def are_ids(self) -> bool:
+        """Whether nearly every value is another one, from which nothing can be learnt."""
+        return are_ids(len(self.different), min(self.n, COUNTED))
 
 
 @dataclass

@@ -242,7 +242,7 @@ def _listen(settings: Settings) -> socket.socket:
     except OSError as error:
         raise DataError(
             f"cannot listen on {host}:{port}: {error.strerror or error}; choose another address "
-            "with server.host and server.port"
+            "with server.host and server.port, or another port with --port"
         ) from None
     listening.set_inheritable(True)
     return listening

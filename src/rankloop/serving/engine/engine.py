@@ -178,6 +178,7 @@ class Engine:
             MappingProxyType({name: m.ranker.copy() for name, m in self.models.items()}),
             MappingProxyType({name: m.version for name, m in self.models.items()}),
             MappingProxyType({name: copy(m.curve) for name, m in self.models.items()}),
+            MappingProxyType({name: m.refused for name, m in self.models.items()}),
             MappingProxyType({name: copy(m.changes) for name, m in self.models.items()}),
             copy(self.totals),
             copy(self.shown),

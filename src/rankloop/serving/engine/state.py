@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rankloop.rankers.base import Ranker
     from rankloop.serving.experiments.experiment import ExperimentModels
 
-ENGINE = 4
+ENGINE = 5
 """The version of the arithmetic. Digests are compared only if it is the same."""
 
 
@@ -45,6 +45,7 @@ class Published(NamedTuple):
     """All that ranking needs, and the quality of the loop, after one entry; it never changes.
 
     models, versions, curves : by name: the model, the position of its last change, its quality
+    refused : by name: the number of examples from which the model could not learn
     changes : by name: the changes of people or items that the model noticed
     experiment, alpha, outcomes : the running experiment, its share of the error budget, and the
         outcomes of each challenger
@@ -60,6 +61,7 @@ class Published(NamedTuple):
     models: Mapping[str, Ranker]
     versions: Mapping[str, int]
     curves: Mapping[str, Quality]
+    refused: Mapping[str, int]
     changes: Mapping[str, Changes]
     totals: Totals
     shown: Quality

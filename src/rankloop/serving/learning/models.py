@@ -11,6 +11,7 @@ import numpy as np
 
 from rankloop import _core
 from rankloop.clicks.rankers.base import ClickRanker
+from rankloop.data.columns import with_columns
 from rankloop.data.dataset import QueryDataset
 from rankloop.exceptions import DataError, RankloopError
 from rankloop.measures.conventions import as_convention
@@ -151,7 +152,7 @@ class Model:
             scores = ranker.predict(seen)
             _learn_alone(ranker, examples[0], seen)
         else:
-            scores = ranker.predict_then_learn(seen)
+            scores = ranker.predict_then_learn(_known(seen, ranker))
         learnt = ranker._state() if isinstance(ranker, OnlineRanker) else None
         if not (np.isfinite(scores).all() and all_finite(learnt)):
             raise DataError("a score or a weight is not finite")
@@ -195,11 +196,17 @@ class ModelState(msgspec.Struct):
 
 def _learn_alone(ranker: OnlineRanker, example: Example, seen: QueryDataset) -> OnlineRanker:
     if example.feedback is not None and isinstance(ranker, ClickRanker):
-        return ranker.learn_ranking(example.ranking, example.feedback)
+        ranking = replace(example.ranking, X=_known(seen, ranker).X)
+        return ranker.learn_ranking(ranking, example.feedback)
     if example.pairs is None:
-        return ranker.partial_fit(seen)
+        return ranker.partial_fit(_known(seen, ranker))
     pairs = replace(example.pairs, features=seen.features, feature_names=seen.feature_names)
-    return ranker.partial_fit(pairs)
+    return ranker.partial_fit(_known(pairs, ranker))
+
+
+def _known(data: QueryDataset, ranker: OnlineRanker) -> QueryDataset:
+    """Return the features that a ranker knows, as it knows nothing of those that were added."""
+    return with_columns(data, ranker.feature_names_in_, wider=True)
 
 
 def all_finite(state: object) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -96,6 +97,11 @@ def import_files(
             names = [str(source.items)] if source.items is not None else []
             yield f"{', '.join([*names, *history])}: {summary or 'nothing new'}"
         yield from events.notes
+    if wanted is not None and not _same_place(address, wanted.journal):
+        yield (
+            f"{config}: a service with these settings has another journal, {wanted.journal}; it "
+            f"knows nothing of {address} unless journal = {json.dumps(address)} stands there"
+        )
 
 
 def settings_in(config: Path, loop: str) -> LoopSettings:
@@ -116,6 +122,12 @@ def _open_existing(address: str, loop: str) -> Journal:
             "--config (`rankloop serve FILE --init` writes one)"
         )
     return open_journal(address, loop)
+
+
+def _same_place(address: str, other: str) -> bool:
+    if "://" in address or "://" in other:
+        return address == other
+    return Path(address).resolve() == Path(other).resolve()
 
 
 def _is_log(place: str) -> bool:

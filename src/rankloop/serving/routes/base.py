@@ -144,7 +144,7 @@ class Handler:
         try:
             return decoder.decode(content)
         except msgspec.ValidationError as error:
-            raise HTTPProblem(422, _explain(str(error))) from None
+            raise HTTPProblem(422, _explain(str(error), decoder.type)) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise HTTPProblem(400, f"the body does not match its content type: {error}") from None
 
@@ -155,10 +155,12 @@ def address_of(scope: AsgiScope) -> str:
     return str(client[0]) if client else ""
 
 
-def _explain(message: str) -> str:
-    """Put the place first: `items[0].id: expected ...`."""
+def _explain(message: str, expected: Any) -> str:
+    """Put the place first, `items[0].id: expected ...`; name the known fields of a whole body."""
     reason, _, place = message.partition(" - at `$")
-    return f"{place.strip('`.') or 'the body'}: {reason[:1].lower()}{reason[1:]}"
+    known = getattr(expected, "__struct_encode_fields__", ()) if not place else ()
+    more = f"; it may have {', '.join(known)}" if known and "unknown field" in reason else ""
+    return f"{place.strip('`.') or 'the body'}: {reason[:1].lower()}{reason[1:]}{more}"
 
 
 def count_events(service: Service, loop: str, status: str, n: int = 1) -> None:

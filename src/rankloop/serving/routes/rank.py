@@ -41,7 +41,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
     id : the id of the ranking; by default, a new one. The same request with the same id gets the
         same answer
     query, user, session, about : personal fields; encrypted, or not stored without a master key.
-        One session counts once in an experiment
+        One session, or one user without a session, counts once in an experiment
     items : the candidates; a further page may leave them out
     context : values of features that all candidates share, by name; items have the others
     fields : fields of the request, by name, for features that the loop computes

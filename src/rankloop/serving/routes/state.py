@@ -56,13 +56,17 @@ class AdaptationInfo(msgspec.Struct):
 
 
 class ModelInfo(msgspec.Struct, omit_defaults=True):
-    """A model: the position of its last change, its quality, and how it adapts, if it does."""
+    """A model: the position of its last change, its quality, and how it adapts, if it does.
+
+    refused : the number of examples from which it could not learn
+    """
 
     name: str
     champion: bool
     version: int
     quality: QualityInfo
     adaptation: AdaptationInfo | None = None
+    refused: int = 0
 
 
 class ChallengerInfo(msgspec.Struct):
@@ -144,6 +148,7 @@ def loop_state(loop: Loop, now: Published) -> LoopState:
             now.versions[name],
             QualityInfo(curve.n, curve.mean, curve.recent),
             adaptation(now, name, labels),
+            now.refused[name],
         )
         for name, curve in now.curves.items()
     ]

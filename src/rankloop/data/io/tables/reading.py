@@ -22,6 +22,7 @@ from rankloop.data.io.tables.sources import COLUMNS_AT_ONCE, arrow, in_files, in
 from rankloop.data.io.tables.values import read_features, read_roles
 from rankloop.data.memory import check_fits, memory_limit_or_default
 from rankloop.exceptions import DataError
+from rankloop.features.field_texts import are_ids
 
 if TYPE_CHECKING:
     import os
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from rankloop.data.io.tables.roles import Columns
     from rankloop.data.io.tables.sources import TableSource
 
-_MANY = 100  # categories that are never too many
 _ROLE_BYTES = 40  # a row and column, numbers or short texts: read, joined, grouped
 
 
@@ -233,7 +233,7 @@ def _refuse_ids(columns: Columns, n: int) -> None:
     many = {
         name: len(coder.categories)
         for name, coder in columns.coders.items()
-        if coder.grows and not coder.is_named and len(coder.categories) > max(_MANY, n // 2)
+        if coder.grows and not coder.is_named and are_ids(len(coder.categories), n)
     }
     if many:
         shown = ", ".join(f"{name!r} ({count:,} different)" for name, count in many.items())
