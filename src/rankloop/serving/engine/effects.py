@@ -200,6 +200,7 @@ def _start_epoch(engine: Engine, record: Record, entry: EpochStarted) -> str:
         return "passed over"
     engine.restore(state)
     engine.epoch, engine.digests = entry.engine, {}
+    engine.experiments.running = None  # its outcomes are of the older version
     return "started"
 
 
