@@ -150,6 +150,29 @@ def test_a_newer_journal_is_refused(place):
         Loop("loop", small(), open_journal(*place))
 
 
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_journal_that_a_newer_version_began_or_saved_is_refused(place, rng, monkeypatch, saved):
+    """An older version must not begin an epoch of its own after it."""
+    for module in ("engine.state", "engine.engine", "engine.effects", "loop", "engine.epochs"):
+        monkeypatch.setattr(f"rankloop.serving.{module}.ENGINE", ENGINE + 1)
+    with Loop("loop", small(), open_journal(*place)) as loop:
+        live(loop, rng, "new")
+        if not saved:
+            monkeypatch.setattr(loop, "_save", lambda: None)
+    monkeypatch.undo()
+    with open_journal(*place) as journal:
+        assert bool(journal.states()) == saved
+        head = journal.head()
+        assert "install the newer version" in do.verify(journal).faults[0]
+        for use in (load_engine, replay, lambda j: do.quarantine(j, 2)):
+            with pytest.raises(DataError, match="install the newer version"):
+                use(journal)
+    with pytest.raises(DataError, match="install the newer version"):
+        Loop("loop", small(), open_journal(*place))
+    with open_journal(*place) as journal:
+        assert journal.head() == head
+
+
 @pytest.mark.slow
 def test_what_took_the_place_of_entries_stays(address, rng, tmp_path):
     settings = small(snapshot_every=5)

@@ -72,13 +72,18 @@ def _end_experiment(journal: Journal, engine: Engine, at: int) -> None:
     )
 
 
+def refuse_newer(engine: int, what: str) -> None:
+    """Raise if a newer version of the engine wrote something: this one must not continue."""
+    if engine > ENGINE:
+        raise NewerEngineError(
+            f"{what}: the journal was continued by version {engine} of the engine, but this is "
+            f"version {ENGINE}; install the newer version of Rankloop"
+        )
+
+
 def epoch_state(entry: EpochStarted, position: int) -> State | None:
     """Return the state that an epoch starts from; None if this version cannot start from it."""
-    if entry.engine > ENGINE:
-        raise NewerEngineError(
-            f"entry {position}: the journal was continued by version {entry.engine} of the engine, "
-            f"but this is version {ENGINE}; install the newer version of Rankloop"
-        )
+    refuse_newer(entry.engine, f"entry {position}")
     # A state that is not of the entry just before it lacks what others appended meanwhile. Whether
     # it is used depends on positions only, so that every replay decides alike.
     if entry.engine < ENGINE or entry.after != position - 1:
