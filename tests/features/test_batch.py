@@ -253,7 +253,7 @@ def test_events_that_do_not_fit_into_memory_are_sorted_all_the_same(times, at_on
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
 def test_a_full_disk_is_named(monkeypatch):
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: Path("/dev/full").open("w+b"))
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: Path("/dev/full").open("w+b"))  # noqa: SIM115
     events = SortedEvents(1)
     event = Interaction("a", "click", 1.0, 0)
     with pytest.raises(DataError, match=r"No space left on device; .* set TMPDIR"):
