@@ -1,7 +1,9 @@
 """The features of a log are those that the live fold had at each moment, whatever its form."""
 
 import json
+import tempfile
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -248,6 +250,15 @@ def test_events_that_do_not_fit_into_memory_are_sorted_all_the_same(times, at_on
     expected = sorted(logged, key=lambda event: event.at)
     assert list(events) == list(events) == expected
     assert events.first == min(times, default=None)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
+def test_a_full_disk_is_named(monkeypatch):
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: Path("/dev/full").open("w+b"))  # noqa: SIM115
+    events = SortedEvents(1)
+    event = Interaction("a", "click", 1.0, 0)
+    with pytest.raises(DataError, match=r"No space left on device; .* set TMPDIR"):
+        events.add(event)
 
 
 def test_a_log_in_order_is_not_merged():

@@ -10,7 +10,14 @@ from rankloop.serving.engine.engine import Engine
 from rankloop.serving.engine.history import audit_ranking, make_rollback
 from rankloop.serving.engine.snapshots import load_engine, replay, take_snapshot
 from rankloop.serving.engine.state import ENGINE
-from rankloop.serving.journal.action_entries import Checked, Configured, EpochStarted, Promoted
+from rankloop.serving.journal.action_entries import (
+    Checked,
+    Configured,
+    EpochStarted,
+    ExperimentEnded,
+    ExperimentStarted,
+    Promoted,
+)
 from rankloop.serving.journal.base import JournalError, make_row
 from rankloop.serving.journal.opening import open_journal
 from rankloop.serving.journal.ranking_entries import Closed
@@ -35,11 +42,18 @@ def place(tmp_path):
 @pytest.fixture
 def old(place, rng, monkeypatch):
     """The address of a journal that an older version of the engine wrote."""
+    return write_old(place, rng, monkeypatch)
+
+
+def write_old(place, rng, monkeypatch, *last):
+    """Write a journal as an older version of the engine did, with some more entries at its end."""
     for module in ("engine.state", "engine.engine", "engine.effects", "loop", "engine.epochs"):
         monkeypatch.setattr(f"rankloop.serving.{module}.ENGINE", ENGINE - 1)
     monkeypatch.setattr(Engine, "digest", lambda self: f"of another arithmetic, {self.position}")
     with Loop("loop", small(), open_journal(*place)) as loop:
         live(loop, rng, "old")
+        for entry in last:
+            loop.append(entry)
     monkeypatch.undo()
     return place
 
@@ -74,6 +88,34 @@ def test_an_upgrade_goes_on_from_a_journaled_state(old, rng, damaged, caplog):
         assert loop.inspect(Engine.digest) == digest
 
 
+def test_a_journal_can_be_verified_before_its_upgrade(old):
+    """As the upgrade's documentation says; what another version computed is not compared."""
+    with open_journal(*old) as journal:
+        found = do.verify(journal)
+        assert (found.faults, found.rankings_recomputed) == ([], 0)
+        assert found.entries == journal.head()
+
+
+@pytest.mark.parametrize("holdback", [False, True])
+def test_an_experiment_ends_with_its_epoch(place, rng, monkeypatch, holdback, caplog):
+    """Outcomes of two versions cannot be added."""
+    started = ExperimentStarted("x", ["solar-i"])
+    promoted = Promoted("p", "solar-i", holdback=0.5)
+    write_old(place, rng, monkeypatch, promoted if holdback else started)
+    with open_journal(*place) as journal:
+        running = load_engine(journal).running
+        assert running.is_holdback == holdback
+    with Loop("loop", small(), open_journal(*place)) as loop:
+        assert loop.published.experiment is None
+        assert loop.published.champion == ("solar-i" if holdback else "slam:measure=AP")
+        assert f"experiment {running.id} ends" in caplog.text
+        live(loop, rng, "new")
+    with open_journal(*place) as journal:
+        (ended,) = [r.entry for r in journal.scan() if isinstance(r.entry, ExperimentEnded)]
+        assert (ended.id, ended.winner) == (running.id, "")
+        assert replay(journal).digest() == loop._engine.digest()
+
+
 def test_digests_count_within_an_epoch(old):
     with Loop("loop", small(), open_journal(*old)) as loop:
         pass
@@ -106,6 +148,29 @@ def test_a_newer_journal_is_refused(place):
         journal.append([make_row(EpochStarted(ENGINE + 1, 1, b""), 0)])
     with pytest.raises(DataError, match="install the newer version"):
         Loop("loop", small(), open_journal(*place))
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_a_journal_that_a_newer_version_began_or_saved_is_refused(place, rng, monkeypatch, saved):
+    """An older version must not begin an epoch of its own after it."""
+    for module in ("engine.state", "engine.engine", "engine.effects", "loop", "engine.epochs"):
+        monkeypatch.setattr(f"rankloop.serving.{module}.ENGINE", ENGINE + 1)
+    with Loop("loop", small(), open_journal(*place)) as loop:
+        live(loop, rng, "new")
+        if not saved:
+            monkeypatch.setattr(loop, "_save", lambda: None)
+    monkeypatch.undo()
+    with open_journal(*place) as journal:
+        assert bool(journal.states()) == saved
+        head = journal.head()
+        assert "install the newer version" in do.verify(journal).faults[0]
+        for use in (load_engine, replay, lambda j: do.quarantine(j, 2)):
+            with pytest.raises(DataError, match="install the newer version"):
+                use(journal)
+    with pytest.raises(DataError, match="install the newer version"):
+        Loop("loop", small(), open_journal(*place))
+    with open_journal(*place) as journal:
+        assert journal.head() == head
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from rankloop.serving.journal.action_entries import Checked
 from rankloop.serving.journal.base import make_row
 from rankloop.serving.journal.feature_entries import Counted
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.journal.ranking_entries import Ranked
+from rankloop.serving.journal.ranking_entries import Closed, Ranked
 from rankloop.serving.loop import Loop
 from rankloop.serving.operations import history
 from rankloop.serving.operations.history import LogSource
@@ -152,6 +152,29 @@ def test_a_log_may_come_in_parts(shop):
         place / "log.jsonl", features=MATCHED, fields=FIELDS, items=place / "items.jsonl"
     )
     assert np.concatenate(list(matrices(place).values())).tobytes() == data.X.tobytes()
+
+
+def test_an_import_that_was_interrupted_is_completed_by_the_next(shop, monkeypatch):
+    """All its rankings are closed then, also those of the first attempt."""
+    place, _ = shop
+    append = history._Importer._append
+
+    def interrupted(importer, entry, *more):
+        if isinstance(entry, Closed):
+            raise KeyboardInterrupt
+        append(importer, entry, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(history._Importer, "_append", interrupted)
+        patched.setattr(history, "_AT_ONCE", 5)
+        with pytest.raises(KeyboardInterrupt):
+            run(place, place / "log.jsonl", items=place / "items.jsonl")
+    run(place, place / "log.jsonl", items=place / "items.jsonl")
+    with open_journal(str(place / "shop.journal"), "shop") as journal:
+        entries = [record.entry for record in journal.scan()]
+    shown = {entry.id for entry in entries if isinstance(entry, Ranked)}
+    assert shown
+    assert {entry.ranking_id for entry in entries if isinstance(entry, Closed)} == shown
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,15 @@ import pytest
 from rankloop.serving.journal.action_entries import Configured
 from rankloop.serving.journal.base import AppendResult, JournalError, SavedState, make_row
 from rankloop.serving.journal.cache import EntryCache
-from rankloop.serving.journal.entries import decode, encode
+from rankloop.serving.journal.entries import decode, digest_of, encode
 from rankloop.serving.journal.opening import open_journal
-from rankloop.serving.journal.ranking_entries import Closed, Observed, Ranked, pack_features
+from rankloop.serving.journal.ranking_entries import (
+    Closed,
+    Judged,
+    Observed,
+    Ranked,
+    pack_features,
+)
 
 
 def event(number, item="a"):
@@ -68,6 +74,17 @@ def test_a_ranking_is_the_same_where_the_question_is(journal):
     asked_again = ranked(1, scores=(5.0, 6.0))
     another = ranked(1, items=("a", "c"))
     assert [o.status for o in journal.append([asked_again, another])] == ["duplicate", "conflict"]
+
+
+def test_what_an_earlier_version_stored_is_recognised(journal):
+    """Its fingerprints were digests of whole entries, in the order in which grades were sent."""
+    row = make_row(Judged("j", "r1", 1, {"b": 1.0, "a": 0.0}), 1)
+    old = msgspec.structs.replace(row, fingerprint=digest_of(row.body))
+    assert old.fingerprint != row.fingerprint
+    another = make_row(Judged("j", "r1", 1, {"b": 1.0, "a": 1.0}), 1)
+    answers = journal.append([old, row, another])
+    assert [one.status for one in answers] == ["new", "duplicate", "conflict"]
+    assert journal.find_faults() == []
 
 
 def test_a_batch_is_stored_wholly_or_not_at_all(journal):

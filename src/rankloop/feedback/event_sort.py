@@ -6,8 +6,10 @@ import heapq
 import pickle
 import tempfile
 import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from rankloop.exceptions import DataError
 from rankloop.features.events import ItemEvent, RankingEvent
 
 if TYPE_CHECKING:
@@ -63,6 +65,18 @@ class SortedEvents:
         return heapq.merge(*map(self._read, self._runs), self._events, key=_time)
 
     def _store(self) -> None:
+        try:
+            self._write()
+        except OSError as error:
+            if self._file is not None:
+                with suppress(OSError):  # it tries to write the rest once more
+                    self._file.close()
+            raise DataError(
+                f"a temporary file cannot be written: {error.strerror}; it needs about the size of "
+                "the log. Make space, or set TMPDIR to a folder that has more"
+            ) from None
+
+    def _write(self) -> None:
         events = sorted(self._events, key=_time)
         self._events, self._size = [], 0
         if self._file is None:
@@ -75,6 +89,7 @@ class SortedEvents:
         for k in range(0, len(events), _BLOCK):
             self._runs[-1].append(self._file.tell())
             pickle.dump(events[k : k + _BLOCK], self._file, protocol=5)
+        self._file.flush()  # a full disk is noticed here, and not by whoever reads
 
     def _read(self, places: list[int]) -> Iterator[Event]:
         assert self._file is not None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rankloop.exceptions import DataError
 from rankloop.feedback.grading import grades_by, judgement_grades
 from rankloop.rankers.model_files.saving import loads
-from rankloop.serving.engine.epochs import epoch_state, quarantined_state
+from rankloop.serving.engine.epochs import epoch_state, quarantined_state, refuse_newer
 from rankloop.serving.engine.state import ENGINE
 from rankloop.serving.journal.action_entries import (
     Checked,
@@ -52,6 +52,7 @@ def _configure(engine: Engine, record: Record, entry: Configured) -> None:
     before = engine.settings
     settings = read_journaled(entry.settings, before)
     if before is None:
+        refuse_newer(entry.engine, f"entry {record.position}")
         engine.epoch = entry.engine
     if settings.computes and (before is None or before.feature_rules != settings.feature_rules):
         engine.columns = {**engine.columns, record.position: settings.names}
@@ -200,6 +201,7 @@ def _start_epoch(engine: Engine, record: Record, entry: EpochStarted) -> str:
         return "passed over"
     engine.restore(state)
     engine.epoch, engine.digests = entry.engine, {}
+    engine.experiments.running = None  # its outcomes are of the older version
     return "started"
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from rankloop.exceptions import DataError
 from rankloop.serving.engine.state import ENGINE, State
-from rankloop.serving.journal.action_entries import EpochStarted
+from rankloop.serving.journal.action_entries import EpochStarted, ExperimentEnded
 from rankloop.serving.journal.base import make_row
 from rankloop.serving.learning.failures import NewerEngineError
 
@@ -35,6 +35,8 @@ def enter_epoch(journal: Journal, engine: Engine, at: int) -> None:
     engine : at the end of the journal; the entries that are added are applied to it too
     at : the time, in milliseconds
     """
+    if engine.settings is not None and engine.epoch != ENGINE:
+        _end_experiment(journal, engine, at)
     while engine.settings is not None and engine.epoch != ENGINE:
         old, position = engine.epoch, engine.position
         state = msgspec.msgpack.encode(engine.state())
@@ -53,13 +55,35 @@ def enter_epoch(journal: Journal, engine: Engine, at: int) -> None:
         )
 
 
+def _end_experiment(journal: Journal, engine: Engine, at: int) -> None:
+    """End the running experiment without a winner: outcomes of two versions cannot be added."""
+    running = engine.running
+    if running is None:
+        return
+    reason = f"version {ENGINE} of the engine cannot add to the outcomes of version {engine.epoch}"
+    journal.append([make_row(ExperimentEnded(running.id, reason), at)])
+    for record in journal.scan(engine.position):
+        engine.apply(record)
+    _log.warning(
+        "%s: the experiment %s ends without a winner, because %s; start it again",
+        journal.where,
+        running.id,
+        reason,
+    )
+
+
+def refuse_newer(engine: int, what: str) -> None:
+    """Raise if a newer version of the engine wrote something: this one must not continue."""
+    if engine > ENGINE:
+        raise NewerEngineError(
+            f"{what}: the journal was continued by version {engine} of the engine, but this is "
+            f"version {ENGINE}; install the newer version of Rankloop"
+        )
+
+
 def epoch_state(entry: EpochStarted, position: int) -> State | None:
     """Return the state that an epoch starts from; None if this version cannot start from it."""
-    if entry.engine > ENGINE:
-        raise NewerEngineError(
-            f"entry {position}: the journal was continued by version {entry.engine} of the engine, "
-            f"but this is version {ENGINE}; install the newer version of Rankloop"
-        )
+    refuse_newer(entry.engine, f"entry {position}")
     # A state that is not of the entry just before it lacks what others appended meanwhile. Whether
     # it is used depends on positions only, so that every replay decides alike.
     if entry.engine < ENGINE or entry.after != position - 1:

@@ -10,12 +10,13 @@ import msgspec
 from rankloop.exceptions import RankloopError
 from rankloop.rankers.model_files.saving import dumps
 from rankloop.serving.engine.engine import Engine
+from rankloop.serving.engine.epochs import refuse_newer
 from rankloop.serving.engine.state import State
 from rankloop.serving.journal.action_entries import EpochStarted, Quarantined, RolledBack
 from rankloop.serving.journal.base import JournalError, Record, SavedState
 from rankloop.serving.journal.cache import EntryCache, make_fetch
 from rankloop.serving.journal.entries import decode, decode_ids, digest_of
-from rankloop.serving.learning.failures import is_contained
+from rankloop.serving.learning.failures import NewerEngineError, is_contained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from rankloop.serving.journal.entries import Entry
 
 _log = logging.getLogger("rankloop.serving")
+
+
+class _Version(msgspec.Struct):
+    """The version of a state, whatever else that version keeps."""
+
+    engine: int
 
 
 def take_snapshot(engine: Engine) -> SavedState:
@@ -38,6 +45,10 @@ def restore_engine(saved: SavedState, fetch: Callable[[int], Entry]) -> Engine:
         raise JournalError(f"the state saved after entry {saved.position} is damaged")
     engine = Engine(fetch)
     try:
+        refuse_newer(
+            msgspec.msgpack.decode(saved.body, type=_Version).engine,
+            f"the state saved after entry {saved.position}",
+        )
         engine.restore(msgspec.msgpack.decode(saved.body, type=State))
     except Exception as error:  # the version that saved it may have kept other things
         if not is_contained(error):
@@ -72,6 +83,8 @@ def load_engine(
         try:
             engine = restore_engine(saved, fetch)
             break
+        except NewerEngineError:
+            raise
         except RankloopError as error:
             _log.warning("%s; an older state, or a replay from the start, is used instead", error)
     if not engine.position and journal.base():

@@ -337,7 +337,7 @@ class Journal(ABC):
             expected = make_row(self._record(row).entry, row.at)
         except RankloopError as error:
             return str(error)
-        if (expected.key, expected.fingerprint) != (row.key, row.fingerprint):
+        if expected.key != row.key or not _is_same(expected, row.fingerprint):
             return f"entry {row.position} is damaged: its key or its fingerprint is wrong"
         return ""
 
@@ -385,6 +385,14 @@ def find_destroyed_keys(rows: Sequence[Row]) -> list[bytes]:
     return keys
 
 
+def _is_same(row: Row, fingerprint: bytes) -> bool:
+    """Return whether a stored fingerprint is that of what was sent.
+
+    Earlier versions stored the digest of the whole bytes of some kinds of entries.
+    """
+    return fingerprint == row.fingerprint or fingerprint == digest_of(row.body)
+
+
 def place_rows(
     rows: Sequence[Row], known: dict[str, tuple[int, bytes]], head: int
 ) -> tuple[list[AppendResult], list[Row]]:
@@ -399,7 +407,7 @@ def place_rows(
         if row.key in known:
             stored, fingerprint = known[row.key]
             status: Literal["duplicate", "conflict"]
-            status = "duplicate" if fingerprint == row.fingerprint else "conflict"
+            status = "duplicate" if _is_same(row, fingerprint) else "conflict"
             results.append(AppendResult(status, stored))
             continue
         position += 1

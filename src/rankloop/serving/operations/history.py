@@ -33,7 +33,7 @@ from rankloop.serving.journal.feature_entries import (
     ItemsChanged,
     UsersChanged,
 )
-from rankloop.serving.journal.ranking_entries import Closed, Observed
+from rankloop.serving.journal.ranking_entries import LOGGED, Closed, Observed, Ranked
 from rankloop.serving.live_features.fold import request_of
 from rankloop.serving.operations.lease import take_lease
 from rankloop.serving.operations.personal import vault_if_any
@@ -241,6 +241,8 @@ class _Importer:
 
     def _rank(self, event: RankingEvent) -> None:
         if self._is_known(f"ranking:{event.id}"):
+            if self._is_unfinished(event.id):
+                self._opened.append((event.id, event.at))
             return
         asker = self._asker(event.request)
         given = given_matrix(event, self._settings.definitions)
@@ -255,6 +257,14 @@ class _Importer:
         shown = ComputedItems(items, matrix.X, matrix.names, computed)
         self._append(make_shown_ranking(event.id, shown), event.at, "rankings")
         self._opened.append((event.id, event.at))
+
+    def _is_unfinished(self, ranking_id: str) -> bool:
+        """Return whether an import that was interrupted left a ranking open."""
+        opened = self._live.joins.open.get(ranking_id)
+        if opened is None:
+            return False
+        entry = self._recent.record(opened.position, self._journal).entry
+        return isinstance(entry, Ranked) and entry.policy == LOGGED
 
     def _observe(self, event: Interaction) -> None:
         if event.type not in self._types:

@@ -38,13 +38,20 @@ class Refusals:
         self._shown_at: OrderedDict[int, frozenset[str]] = OrderedDict()
         self._n_shown = 0
 
-    def refuse(self, event: Observed) -> Answer | None:
-        """Return the answer to an event that is refused; None if it may be journaled."""
+    def refuse(self, event: Observed, new: Ranked | None = None) -> Answer | None:
+        """Return the answer to an event that is refused; None if it may be journaled.
+
+        Parameters
+        ----------
+        new : the ranking of the event, if it comes with it and is not stored yet
+        """
         settings = self._live.settings
         fault = "" if settings is None else fault_of_value(settings.rules, event.type, event.value)
         if fault:
             return Answer("rejected", None, fault)
         known = self._live.joins.find(event.ranking_id)
+        if known is None and new is not None:
+            return None if event.item in _items(new) else _not_shown(event)
         if known is None:
             if settings is None or settings.max_early > 0:
                 return None
@@ -55,18 +62,12 @@ class Refusals:
                 return None
         except CompactedError:  # nobody can tell any more; the event is late, and counted as such
             return None
-        return Answer(
-            "rejected",
-            None,
-            f"item: {event.item!r:.80} was not shown in ranking {event.ranking_id!r:.80}",
-        )
+        return _not_shown(event)
 
     def _first_page(self, position: int) -> frozenset[str]:
         """Return the items on the first page of a ranking, and keep them in memory."""
         ranked = self._recent.record(position, self._journal).entry
-        shown = frozenset[str]()
-        if isinstance(ranked, Ranked):
-            shown = frozenset(ranked.items[row] for row in ranked.order)
+        shown = _items(ranked) if isinstance(ranked, Ranked) else frozenset[str]()
         self._shown_at[position] = shown
         self._n_shown += len(shown)
         while self._n_shown > _SHOWN_KEPT and len(self._shown_at) > 1:
@@ -80,3 +81,13 @@ class Refusals:
         if not isinstance(ranked, Ranked):
             return []
         return [ranked.items[row] for page in known.pages for row in ranked.page(page)]
+
+
+def _items(ranked: Ranked) -> frozenset[str]:
+    """Return the items on the first page of a ranking."""
+    return frozenset(ranked.items[row] for row in ranked.order)
+
+
+def _not_shown(event: Observed) -> Answer:
+    fault = f"item: {event.item!r:.80} was not shown in ranking {event.ranking_id!r:.80}"
+    return Answer("rejected", None, fault)

@@ -17,7 +17,7 @@ from rankloop.serving.journal.base import (
     make_rows,
 )
 from rankloop.serving.journal.entries import TRAFFIC, Entry
-from rankloop.serving.journal.ranking_entries import Closed, Observed
+from rankloop.serving.journal.ranking_entries import Closed, Observed, Ranked
 from rankloop.serving.threads.queue import Answer, finish
 from rankloop.serving.threads.refusals import Refusals
 
@@ -157,17 +157,29 @@ class Writer:
     def _refuse(self, entries: Sequence[Entry]) -> list[Answer | None]:
         """Return the answer to each entry that is refused; None for all others."""
         answers = self._judge(entries)
-        if any(answers):
+        if any(answers) or self._has_early(entries):
             # Another process may have shown the ranking, or its page, a moment ago.
             self.catch_up()
             answers = self._judge(entries)
         return answers
 
+    def _has_early(self, entries: Sequence[Entry]) -> bool:
+        """Return whether an event is about a ranking that is not known here."""
+        find = self._live.joins.find
+        return any(isinstance(e, Observed) and find(e.ranking_id) is None for e in entries)
+
     def _judge(self, entries: Sequence[Entry]) -> list[Answer | None]:
-        return [
-            self._refusals.refuse(entry) if isinstance(entry, Observed) else None
-            for entry in entries
-        ]
+        new: dict[str, Ranked] = {}
+        answers: list[Answer | None] = []
+        for entry in entries:
+            if isinstance(entry, Ranked):
+                new[entry.id] = entry
+            answers.append(
+                self._refusals.refuse(entry, new.get(entry.ranking_id))
+                if isinstance(entry, Observed)
+                else None
+            )
+        return answers
 
     def catch_up(self) -> None:
         """Process the entries that other processes have appended."""
