@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -37,11 +38,32 @@ def test_python(tmp_path):
     assert re.search(r"nDCG@10 +standard +0\.[6-9]", shown), shown
 
 
-def test_command_line(tmp_path):
-    (commands,) = (code for code in blocks("") if code.startswith("rankloop "))
+def run_commands(folder: Path, commands: str) -> set[str]:
+    """Return the names of the files that there are then."""
     program = "from rankloop.cli import main; main()"
     for line in commands.splitlines():
         _, *words = line.partition("#")[0].split()
         if words[0] != "serve":  # it runs until it is stopped; the tutorial starts a service
-            run(tmp_path, "-c", program, *words)
-    assert {"model.rlm", "report.html"} <= {path.name for path in tmp_path.iterdir()}
+            run(folder, "-c", program, *words)
+    return {path.name for path in folder.iterdir()}
+
+
+def test_command_line(tmp_path):
+    commands, _ = (code for code in blocks("") if code.startswith("rankloop "))
+    assert {"model.rlm", "report.html"} <= run_commands(tmp_path, commands)
+
+
+def test_command_line_of_a_catalogue(tmp_path):
+    _, commands = (code for code in blocks("") if code.startswith("rankloop "))
+    brands = ["acme", "apex", "bolt"]
+    rows = [f"i{k},{brands[k % 3]},{k}.50" for k in range(9)]
+    (tmp_path / "items.csv").write_text("\n".join(["id,brand,price", *rows]))
+    lines = []
+    for n in range(30):
+        items = [f"i{(n + k) % 9}" for k in range(3)]
+        at = 1_700_000_000 + 100 * n
+        lines.append({"ranking_id": f"r{n}", "items": items, "timestamp": at})
+        click = {"ranking_id": f"r{n}", "item": items[n % 3], "type": "click", "timestamp": at + 9}
+        lines.append(click)
+    (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert {"shop.toml", "shop.journal"} <= run_commands(tmp_path, commands)
