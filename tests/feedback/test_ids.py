@@ -15,9 +15,9 @@ import os
 from rankloop.feedback.ids import new_id
 new_id()  # random numbers for many ids are fetched together
 child = os.fork()
-print(new_id()[19:], flush=True)
 if child:
-    os.waitpid(child, 0)
+    os.waitpid(child, 0)  # one line after the other
+print(new_id()[19:], flush=True)
 """
 
 
